@@ -1,0 +1,198 @@
+"""The configuration of a run: one frozen, documented section a room.
+
+A value comes from the default below, then from the TOML file, then from a flag (``--training.seed 7``).
+``None`` means "chosen from the corpus"; the resolved configuration, with every choice made, is saved in the run.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "BatchingConfig",
+    "CorpusConfig",
+    "DecodingConfig",
+    "ModelConfig",
+    "RunConfig",
+    "TokenizationConfig",
+    "TrainingConfig",
+]
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str | Path) else value
+
+
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
+
+
+class Section(BaseModel):
+    """A frozen section that refuses keys it does not know and explains each that it does."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CorpusConfig(Section):
+    """Parallel text: which files, which languages, what is held back for validation."""
+
+    embedded: Literal["demo-ro-en", "copy", "reverse"] | None = None
+    """A corpus that the program itself writes into the run folder, instead of files."""
+    source: Paths = ()
+    """Source text, one sentence a line; several files are read one after the other."""
+    target: Paths = ()
+    """Target text, line by line the translation of the source."""
+    valid_source: Paths = ()
+    """Validation source; when absent, a part of the training pairs is split off."""
+    valid_target: Paths = ()
+    """Validation target."""
+    source_lang: str | None = None
+    """Language code of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language code of the target; by default the suffix of its file name."""
+    valid_size: int | None = Field(None, ge=1)
+    """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
+
+
+class TokenizationConfig(Section):
+    """Strings to ids and back."""
+
+    kind: Literal["bpe", "unigram", "wordpiece", "word", "char"] | None = None
+    """How text is cut into tokens (None: chosen from the corpus; bpe for ordinary text)."""
+    vocabulary_size: int | None = Field(None, ge=4, le=1_000_000)
+    """Entries of one vocabulary, special symbols and bytes included (None: chosen from the corpus)."""
+    shared: bool | None = None
+    """One vocabulary for both sides (None: yes when the two sides share their script)."""
+    normalization: Literal["nfkc", "nfc", "none"] = "nfkc"
+    """Unicode normalisation before anything else."""
+    lowercase: bool = False
+    """Fold case; the output is then lower-cased too."""
+    byte_level: bool = False
+    """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
+    sampling: float = Field(0.0, ge=0.0, lt=1.0)
+    """Subword sampling in training: BPE-dropout probability, or 1 - alpha for Unigram sampling."""
+
+
+class BatchingConfig(Section):
+    """Ids to padded tensors."""
+
+    batch_tokens: int = Field(4096, ge=1)
+    """Largest number of padded tokens a side in one batch."""
+    max_length: int = Field(256, ge=2)
+    """Longer sides are truncated to this many tokens, the end symbol included; counted and reported."""
+
+
+class ModelConfig(Section):
+    """The Transformer of Vaswani et al. 2017; the preset gives the sizes that are left out."""
+
+    preset: Literal["tiny", "small", "base", "big"] | None = None
+    """tiny 4+4 layers 128/256 4 heads; small 3+3 256/1024 4; base 6+6 512/2048 8; big 6+6 1024/4096 16."""
+    encoder_layers: int | None = Field(None, ge=1, le=96)
+    """N, encoder layers."""
+    decoder_layers: int | None = Field(None, ge=1, le=96)
+    """M, decoder layers."""
+    d_model: int | None = Field(None, ge=2, le=16384)
+    """Width of the residual stream."""
+    d_ff: int | None = Field(None, ge=1, le=65536)
+    """Inner width of the feed-forward sublayer."""
+    heads: int | None = Field(None, ge=1, le=128)
+    """Attention heads."""
+    d_k: int | None = Field(None, ge=1)
+    """Width of a query or key of one head (None: d_model / heads)."""
+    d_v: int | None = Field(None, ge=1)
+    """Width of a value of one head (None: d_model / heads)."""
+    dropout: float | None = Field(None, ge=0.0, lt=1.0)
+    """On embeddings and sublayer outputs, section 5.4 (None: chosen from the corpus size)."""
+    attention_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    """On attention weights; the paper has none."""
+    activation_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    """Inside the feed-forward sublayer; the paper has none."""
+    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    """Feed-forward non-linearity."""
+    norm: Literal["post", "pre"] = "post"
+    """Layer normalisation after (the paper) or before each sublayer."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Position encodings, section 3.5."""
+    max_positions: int = Field(1024, ge=2)
+    """Longest sequence the position table holds."""
+    tie: Literal["three-way", "target", "none"] | None = None
+    """Share embedding weights: both embeddings and the output (three-way), target and output, or none (None: three-way when the vocabulary is shared, else target)."""
+
+
+class TrainingConfig(Section):
+    """All of the above to weights."""
+
+    seed: int = Field(1, ge=0)
+    """Seed of initialisation, order, dropout and subword sampling."""
+    steps: int | None = Field(None, ge=1)
+    """Updates at most (None: chosen from the corpus)."""
+    epochs: float | None = Field(None, gt=0)
+    """Passes over the corpus at most."""
+    minutes: float | None = Field(None, gt=0)
+    """Minutes of training at most; the learning rate then decays to reach its end in time."""
+    peak_learning_rate: float | None = Field(None, gt=0)
+    """Learning rate at the end of the warm-up (None: d_model^-0.5 * warmup_steps^-0.5, the paper)."""
+    warmup_steps: int | None = Field(None, ge=1)
+    """Updates of linear warm-up (None: chosen from the number of steps)."""
+    schedule: Literal["inverse-sqrt", "linear", "cosine"] = "inverse-sqrt"
+    """After the warm-up: the paper's inverse square root, or a decay to zero at the last step."""
+    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0)
+    """Epsilon, spread evenly over the whole vocabulary."""
+    adam_beta1: float = Field(0.9, ge=0.0, lt=1.0)
+    """Adam's first decay."""
+    adam_beta2: float = Field(0.98, ge=0.0, lt=1.0)
+    """Adam's second decay."""
+    adam_epsilon: float = Field(1e-9, gt=0.0)
+    """Adam's epsilon."""
+    weight_decay: float = Field(0.0, ge=0.0)
+    """Decoupled weight decay on matrices; the paper has none."""
+    clip_norm: float | None = Field(1.0, gt=0.0)
+    """Largest gradient norm (None: no clipping)."""
+    accumulate: int = Field(1, ge=1)
+    """Batches added up before one update."""
+    validate_every: int | None = Field(None, ge=1)
+    """Updates between validations (None: chosen from the corpus)."""
+    validate_sentences: int = Field(200, ge=1)
+    """Validation sentences that are decoded for BLEU and chrF; the loss uses all."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after this many validations without a better one (None: 10)."""
+    average_last: int = Field(5, ge=1)
+    """Checkpoints averaged into the model folder."""
+    keep_checkpoints: int = Field(5, ge=2)
+    """Checkpoints kept on disk."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Arithmetic of the matrix products; auto is bfloat16 where the hardware has it."""
+    device: str = "auto"
+    """cpu, cuda, cuda:1, mps or auto."""
+    threads: int | None = Field(None, ge=1)
+    """CPU threads (None: all cores)."""
+
+
+class DecodingConfig(Section):
+    """Model and ids to ids."""
+
+    beam_size: int = Field(4, ge=1, le=1024)
+    """Hypotheses kept; 1 is greedy search."""
+    length_penalty: float = 0.6
+    """Alpha in ((5 + length) / 6)^alpha, Wu et al. 2016, equation 14."""
+    max_length_factor: float = Field(2.0, gt=0.0)
+    """Longest output: factor * source length + offset, in tokens."""
+    max_length_offset: int = Field(50, ge=0)
+    """See max_length_factor."""
+    n_best: int = Field(1, ge=1)
+    """Translations returned for each sentence."""
+    batch_tokens: int = Field(4096, ge=1)
+    """Padded source tokens times beams in one batch."""
+
+
+class RunConfig(Section):
+    """Everything that decides a run."""
+
+    run_dir: Path | None = None
+    """Where the run lives (None: runs/SOURCE-TARGET)."""
+    corpus: CorpusConfig = CorpusConfig()
+    tokenization: TokenizationConfig = TokenizationConfig()
+    batching: BatchingConfig = BatchingConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()

@@ -1,0 +1,67 @@
+"""Every error that a user can cause, and the exit status that the command line gives it.
+
+::
+
+    InterlinguaError              1   something a user can mend
+    ├── ConfigError               2   a flag, a configuration file or a value in it
+    ├── CorpusError               3   text files: missing, unequal, wrong bytes, empty
+    ├── TokenizerError            4   a tokenizer file, or a kind that cannot be trained
+    ├── ModelError                5   a model or run folder: missing, damaged, wrong version
+    ├── OutputError               6   something that could not be written
+    └── TrainingError             7   training that cannot go on (not-a-number loss, busy run folder)
+
+Status 0 is success; 130 and 143 are what a shell expects after Ctrl-C and SIGTERM.
+Each message says what is wrong, where, and what to do about it.
+"""
+
+__all__ = [
+    "ConfigError",
+    "CorpusError",
+    "InterlinguaError",
+    "ModelError",
+    "OutputError",
+    "TokenizerError",
+    "TrainingError",
+]
+
+
+class InterlinguaError(Exception):
+    """Something a user can mend; the command line prints the message, never a traceback."""
+
+    exit_status = 1
+
+
+class ConfigError(InterlinguaError):
+    """A flag, a configuration file, or a value in it."""
+
+    exit_status = 2
+
+
+class CorpusError(InterlinguaError):
+    """Text files that are missing, unequal, empty, or not UTF-8."""
+
+    exit_status = 3
+
+
+class TokenizerError(InterlinguaError):
+    """A tokenizer file that cannot be read, or a vocabulary that cannot be trained."""
+
+    exit_status = 4
+
+
+class ModelError(InterlinguaError):
+    """A model or run folder that is missing, damaged, or of another version."""
+
+    exit_status = 5
+
+
+class OutputError(InterlinguaError):
+    """A file or folder that could not be written."""
+
+    exit_status = 6
+
+
+class TrainingError(InterlinguaError):
+    """Training that cannot start or go on."""
+
+    exit_status = 7
