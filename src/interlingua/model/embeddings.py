@@ -1,0 +1,33 @@
+"""Embeddings: Vaswani et al. 2017, section 3.4, with the positions of 3.5 and the dropout of 5.4."""
+
+import math
+from typing import TYPE_CHECKING
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from interlingua.model.positions import Positions
+
+__all__ = ["TokenEmbedding"]
+
+
+class TokenEmbedding(nn.Module):
+    r"""Ids to vectors: :math:`\mathrm{dropout}(E_{ids} \sqrt{D} + PE)`.
+
+    The table may be shared with the other side and with the output layer (section 3.4): pass it in.
+    """
+
+    def __init__(self, table: nn.Embedding, positions: Positions, dropout: float) -> None:
+        super().__init__()
+        self.table = table
+        self.positions = positions
+        self.dropout = nn.Dropout(dropout)
+        self.scale = math.sqrt(table.embedding_dim)
+
+    def forward(self, ids: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T D"]:
+        """Embed ``ids``, whose first column stands at position ``start``."""
+        vectors = self.table(ids) * self.scale
+        return self.dropout(vectors + self.positions(start, ids.size(1)))
+
+    if TYPE_CHECKING:
+        __call__ = forward

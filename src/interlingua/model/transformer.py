@@ -1,0 +1,218 @@
+"""The whole model: Vaswani et al. 2017, Figure 1.
+
+``forward`` is for training: whole source, whole shifted target, all logits at once. Search asks only for
+``encode``, ``start``, ``step`` and ``State.reorder``, which any other encoder-decoder can offer too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from interlingua.model.architecture import Architecture
+from interlingua.model.attention import MultiHeadAttention
+from interlingua.model.decoder import Decoder, DecoderLayer, LayerCache
+from interlingua.model.embeddings import TokenEmbedding
+from interlingua.model.encoder import Encoder, EncoderLayer
+from interlingua.model.feed_forward import FeedForward
+from interlingua.model.masks import look_ahead_mask, padding_mask
+from interlingua.model.positions import LearnedPositions, Positions, SinusoidalPositions
+from interlingua.model.residual import Residual
+
+__all__ = ["Memory", "State", "Transformer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the encoder knows of the source, and which positions are real."""
+
+    vectors: Float[Tensor, "B S D"]
+    mask: Bool[Tensor, "B S"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the decoder has seen so far, one row a hypothesis."""
+
+    caches: tuple[LayerCache, ...]
+    source_mask: Bool[Tensor, "R 1 1 S"]
+    source_row: Int[Tensor, "R"]
+    position: int
+
+    def reorder(self, rows: Int[Tensor, "R2"]) -> "State":
+        """Select, repeat or drop hypotheses.
+
+        Beams of one sentence share what was projected from the source; as long as every row stays with its
+        sentence (the usual case) that part is not copied.
+        """
+        source_row = self.source_row[rows]
+        same_source = torch.equal(source_row, self.source_row)
+
+        def pick_source(x: Tensor) -> Tensor:
+            return x if same_source else x.index_select(0, rows)
+
+        caches = tuple(
+            LayerCache(
+                pick_source(cache.source_key),
+                pick_source(cache.source_value),
+                cache.target_key.index_select(0, rows),
+                cache.target_value.index_select(0, rows),
+            )
+            for cache in self.caches
+        )
+        return State(caches, pick_source(self.source_mask), source_row, self.position)
+
+
+class Transformer(nn.Module):
+    """An encoder-decoder of attention and feed-forward layers only.
+
+    Any part can be replaced without a fork: pass a class or function with the same call as ``attention``,
+    ``feed_forward`` or ``positions``; for instance ``functools.partial(Transformer, attention=MyAttention)``
+    is a ``build_model`` for training and loading.
+
+    Args:
+        architecture: the sizes.
+        source_vocabulary: V of the source.
+        target_vocabulary: V of the target; must equal the source's for three-way tying.
+        source_pad: id that pads a source.
+        target_pad: id that pads a target.
+        attention: called with (d_model, heads, d_k, d_v, attention_dropout).
+        feed_forward: called with (d_model, d_ff, activation, activation_dropout).
+        positions: called with (max_positions, d_model); None takes what the architecture names.
+
+    Raises:
+        ValueError: three-way tying of two different vocabularies.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        *,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        source_pad: int = 0,
+        target_pad: int = 0,
+        attention: Callable[..., MultiHeadAttention] = MultiHeadAttention,
+        feed_forward: Callable[..., FeedForward] = FeedForward,
+        positions: Callable[[int, int], Positions] | None = None,
+    ) -> None:
+        super().__init__()
+        a = architecture
+        self.architecture = a
+        self.source_pad = source_pad
+        self.target_pad = target_pad
+
+        def attend() -> MultiHeadAttention:
+            return attention(a.d_model, a.heads, a.query_width, a.value_width, a.attention_dropout)
+
+        def feed() -> FeedForward:
+            return feed_forward(a.d_model, a.d_ff, a.activation, a.activation_dropout)
+
+        def around() -> Residual:
+            return Residual(a.d_model, a.dropout, a.norm)
+
+        def last() -> nn.LayerNorm | None:
+            return nn.LayerNorm(a.d_model) if a.norm == "pre" else None
+
+        if positions is None:
+            positions = SinusoidalPositions if a.positions == "sinusoidal" else LearnedPositions
+        source_table, target_table = _tables(a, source_vocabulary, target_vocabulary)
+        self.source_embedding = TokenEmbedding(
+            source_table, positions(a.max_positions, a.d_model), a.dropout
+        )
+        self.target_embedding = TokenEmbedding(
+            target_table, positions(a.max_positions, a.d_model), a.dropout
+        )
+        self.encoder = Encoder(
+            [EncoderLayer(attend(), feed(), around(), around()) for _ in range(a.encoder_layers)],
+            last(),
+        )
+        self.decoder = Decoder(
+            [
+                DecoderLayer(attend(), attend(), feed(), (around(), around(), around()))
+                for _ in range(a.decoder_layers)
+            ],
+            last(),
+        )
+        self.output = nn.Linear(a.d_model, target_vocabulary, bias=False)
+        self._initialise()
+        if a.tie != "none":
+            self.output.weight = self.target_embedding.table.weight
+
+    def _initialise(self) -> None:
+        """Glorot-uniform matrices, zero biases; embeddings of variance 1/D, so that scaled they have 1."""
+        for name, parameter in self.named_parameters():
+            if parameter.dim() < 2:
+                if name.endswith("bias"):
+                    nn.init.zeros_(parameter)
+            elif "embedding" in name or name.startswith("output"):
+                nn.init.normal_(parameter, std=self.architecture.d_model**-0.5)
+            else:
+                nn.init.xavier_uniform_(parameter)
+
+    def forward(
+        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T V"]:
+        """Return the logits of every next token, given the true ones before it (teacher forcing)."""
+        return self.decode(target_in, self.encode(source))
+
+    def encode(self, source: Int[Tensor, "B S"]) -> Memory:
+        """Read the source."""
+        mask = padding_mask(source, self.source_pad)
+        return Memory(self.encoder(self.source_embedding(source), mask[:, None, None]), mask)
+
+    def decode(self, target_in: Int[Tensor, "B T"], memory: Memory) -> Float[Tensor, "B T V"]:
+        """Return the logits of every next token of a whole target."""
+        return self.project(self.decode_hidden(target_in, memory))
+
+    def decode_hidden(
+        self, target_in: Int[Tensor, "B T"], memory: Memory
+    ) -> Float[Tensor, "B T D"]:
+        """Return the vectors from which the next tokens are predicted."""
+        return self.decoder(
+            self.target_embedding(target_in),
+            memory.vectors,
+            look_ahead_mask(target_in.size(1), target_in.device)[None, None],
+            memory.mask[:, None, None],
+        )
+
+    def project(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        """Compare vectors with every word: the pre-softmax linear transformation of section 3.4."""
+        return functional.linear(hidden, self.output.weight)
+
+    def start(self, memory: Memory) -> State:
+        """Stand before the first target token, one row a source."""
+        rows = memory.vectors.size(0)
+        return State(
+            caches=self.decoder.start(memory.vectors),
+            source_mask=memory.mask[:, None, None],
+            source_row=torch.arange(rows, device=memory.mask.device),
+            position=0,
+        )
+
+    def step(self, ids: Int[Tensor, "R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
+        """Read one more token a row; return the logits of the next."""
+        x = self.target_embedding(ids[:, None], start=state.position)
+        hidden, caches = self.decoder.step(x, state.caches, state.source_mask)
+        extended = State(caches, state.source_mask, state.source_row, state.position + 1)
+        return self.project(hidden[:, 0]), extended
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+def _tables(a: Architecture, source: int, target: int) -> tuple[nn.Embedding, nn.Embedding]:
+    """Make the embedding tables, one and the same for three-way tying (section 3.4)."""
+    if a.tie != "three-way":
+        return nn.Embedding(source, a.d_model), nn.Embedding(target, a.d_model)
+    if source != target:
+        raise ValueError(
+            f"three-way tying needs one vocabulary, not {source} source and {target} target entries; "
+            "share the vocabulary or tie the target only"
+        )
+    table = nn.Embedding(source, a.d_model)
+    return table, table
