@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         """B T (H K) -> B H T K."""
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+        return x.view(*x.shape[:2], self.heads, x.size(-1) // self.heads).transpose(1, 2)
 
     if TYPE_CHECKING:
         __call__ = forward
