@@ -1,0 +1,159 @@
+"""The model folder: all that is needed to translate, and nothing else.
+
+``config.json`` (sizes, languages), ``model.safetensors``, ``tokenizer.json`` (or ``source_tokenizer.json`` and
+``target_tokenizer.json``), ``generation_config.json``, ``README.md`` (the model card), ``manifest.json``.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from torch import Tensor
+
+from interlingua.checkpoints.manifest import check_manifest, write_manifest
+from interlingua.checkpoints.weights import load_weights, write_tensors
+from interlingua.config import DecodingConfig
+from interlingua.errors import ModelError
+from interlingua.files import replace_folder
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.pair import TokenizerPair
+
+__all__ = [
+    "BuildModel",
+    "LoadedModel",
+    "build",
+    "find_model_folder",
+    "load_model_folder",
+    "save_model_folder",
+]
+
+BuildModel = Callable[..., Transformer]
+"""``Transformer`` itself, or anything that is called like it and returns one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """What a model folder holds, in memory: the model on the CPU, in evaluation mode."""
+
+    model: Transformer
+    tokenizers: TokenizerPair
+    source_lang: str
+    target_lang: str
+    decoding: DecodingConfig
+    max_length: int
+
+
+def build(
+    architecture: Architecture, tokenizers: TokenizerPair, build_model: BuildModel = Transformer
+) -> Transformer:
+    """Make the model that fits these vocabularies, with fresh weights."""
+    return build_model(
+        architecture,
+        source_vocabulary=tokenizers.source.vocabulary_size,
+        target_vocabulary=tokenizers.target.vocabulary_size,
+        source_pad=tokenizers.source.pad_id,
+        target_pad=tokenizers.target.pad_id,
+    )
+
+
+def save_model_folder(
+    folder: Path, loaded: LoadedModel, weights: Mapping[str, Tensor], card: str
+) -> None:
+    """Write ``folder`` whole or not at all; ``weights`` may be an average instead of the model's own.
+
+    Raises:
+        OutputError: the place cannot be written.
+    """
+    config = {
+        "architecture": loaded.model.architecture.to_dict(),
+        "source_lang": loaded.source_lang,
+        "target_lang": loaded.target_lang,
+        "max_length": loaded.max_length,
+    }
+    with replace_folder(folder) as new:
+        (new / "config.json").write_text(_json(config), encoding="utf-8")
+        write_tensors(new / "model.safetensors", weights)
+        loaded.tokenizers.save(new)
+        generation = loaded.decoding.model_dump(mode="json")
+        (new / "generation_config.json").write_text(_json(generation), encoding="utf-8")
+        (new / "README.md").write_text(card, encoding="utf-8")
+        write_manifest(new)
+
+
+def find_model_folder(path: Path) -> Path:
+    """Return ``path`` itself, or the ``model`` folder of the run that it names.
+
+    Raises:
+        ModelError: there is no such folder.
+    """
+    path = Path(path)
+    if (path / "model").is_dir():
+        return path / "model"
+    if not path.is_dir():
+        what = "is a file, not a folder" if path.exists() else "does not exist"
+        raise ModelError(f"{path}: {what}; give a run folder or a model folder")
+    if (path / "config.toml").is_file() and not (path / "config.json").exists():
+        raise ModelError(
+            f"{path}: this run has no model yet; it gets one at its first validation, or when it stops"
+        )
+    return path
+
+
+def load_model_folder(path: Path, build_model: BuildModel | None = None) -> LoadedModel:
+    """Read a model folder, or the one inside a run folder, after checking that it is whole.
+
+    Raises:
+        ModelError: missing, truncated, changed, of another version, or inconsistent.
+        TokenizerError: a tokenizer that cannot be read.
+    """
+    folder = find_model_folder(path)
+    check_manifest(folder)
+    config = _read_json(folder / "config.json")
+    architecture = _architecture(folder / "config.json", config)
+    tokenizers = TokenizerPair.load(folder)
+    try:
+        decoding = DecodingConfig(**_read_json(folder / "generation_config.json"))
+        model = build(architecture, tokenizers, build_model or Transformer)
+        source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
+        max_length = int(config["max_length"])
+    except (ValidationError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{folder}: its configuration does not describe a model ({error})"
+        ) from error
+    load_weights(model, folder / "model.safetensors")
+    model.eval().requires_grad_(False)
+    return LoadedModel(model, tokenizers, source_lang, target_lang, decoding, max_length)
+
+
+def _architecture(path: Path, config: dict[str, Any]) -> Architecture:
+    known = {field.name for field in fields(Architecture)}
+    sizes = config.get("architecture")
+    if not isinstance(sizes, dict) or not sizes.keys() <= known:
+        raise ModelError(f"{path}: 'architecture' is missing or has keys that are not known")
+    for name, value in sizes.items():
+        if isinstance(value, int) and not 0 <= value <= 1_000_000:
+            raise ModelError(f"{path}: {name} is {value}, which no model has")
+    try:
+        return Architecture(**sizes)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: is missing; copy the folder again") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: cannot be read ({error}); copy the folder again") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{path}: is not a JSON object; copy the folder again")
+    return content
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,73 @@
+"""Named tensors <-> one safetensors file, with every name, shape and number checked on the way in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from interlingua.errors import ModelError
+
+__all__ = ["load_weights", "parameters_of", "read_tensors", "write_tensors"]
+
+
+def parameters_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return every parameter once (shared ones under their first name), detached."""
+    return {name: p.detach() for name, p in model.named_parameters(remove_duplicate=True)}
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write contiguous CPU copies of ``tensors``; the same tensors give the same bytes."""
+    save_file({name: t.detach().cpu().contiguous() for name, t in sorted(tensors.items())}, path)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read a safetensors file.
+
+    Raises:
+        ModelError: it is missing, truncated, or something else.
+    """
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: is missing; copy the folder again") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelError(
+            f"{path}: is not a readable safetensors file ({error}); copy the folder again"
+        ) from error
+
+
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Copy the tensors in ``path`` into ``model``.
+
+    Raises:
+        ModelError: a tensor is missing, unknown, of another shape, or holds NaN or infinity.
+    """
+    tensors = read_tensors(path)
+    expected = parameters_of(model)
+    if missing := sorted(expected.keys() - tensors.keys()):
+        raise ModelError(
+            f"{path}: lacks the tensor {missing[0]!r} ({len(missing)} in all) that config.json "
+            "describes; the two files do not belong together"
+        )
+    if extra := sorted(tensors.keys() - expected.keys()):
+        raise ModelError(
+            f"{path}: holds the tensor {extra[0]!r} ({len(extra)} in all) that config.json does not "
+            "describe; was it made by a model with parts of your own? then give build_model"
+        )
+    with torch.no_grad():
+        for name, parameter in expected.items():
+            tensor = tensors[name]
+            if tensor.shape != parameter.shape:
+                raise ModelError(
+                    f"{path}: the tensor {name!r} has shape {tuple(tensor.shape)} instead of "
+                    f"{tuple(parameter.shape)}; config.json or the tokenizer belongs to another model"
+                )
+            if not torch.isfinite(tensor).all():
+                raise ModelError(
+                    f"{path}: the tensor {name!r} holds NaN or infinity; "
+                    "training went wrong, take an earlier checkpoint"
+                )
+            parameter.copy_(tensor)
