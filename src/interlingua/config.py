@@ -2,12 +2,17 @@
 
 A value comes from the default below, then from the TOML file, then from a flag (``--training.seed 7``).
 ``None`` means "chosen from the corpus"; the resolved configuration, with every choice made, is saved in the run.
+``interlingua.config_files`` reads and writes it.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
 __all__ = [
     "BatchingConfig",
@@ -15,13 +20,18 @@ __all__ = [
     "DecodingConfig",
     "ModelConfig",
     "RunConfig",
+    "Section",
+    "Setting",
     "TokenizationConfig",
     "TrainingConfig",
+    "list_settings",
 ]
 
 
 def _as_tuple(value: object) -> object:
-    return (value,) if isinstance(value, str | Path) else value
+    if isinstance(value, str | Path):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
@@ -30,7 +40,9 @@ Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 class Section(BaseModel):
     """A frozen section that refuses keys it does not know and explains each that it does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class CorpusConfig(Section):
@@ -50,7 +62,7 @@ class CorpusConfig(Section):
     """Language code of the source; by default the suffix of its file name."""
     target_lang: str | None = None
     """Language code of the target; by default the suffix of its file name."""
-    valid_size: int | None = Field(None, ge=1)
+    valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
 
 
@@ -59,7 +71,7 @@ class TokenizationConfig(Section):
 
     kind: Literal["bpe", "unigram", "wordpiece", "word", "char"] | None = None
     """How text is cut into tokens (None: chosen from the corpus; bpe for ordinary text)."""
-    vocabulary_size: int | None = Field(None, ge=4, le=1_000_000)
+    vocabulary_size: int | None = Field(default=None, ge=4, le=1_000_000)
     """Entries of one vocabulary, special symbols and bytes included (None: chosen from the corpus)."""
     shared: bool | None = None
     """One vocabulary for both sides (None: yes when the two sides share their script)."""
@@ -69,16 +81,16 @@ class TokenizationConfig(Section):
     """Fold case; the output is then lower-cased too."""
     byte_level: bool = False
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
-    sampling: float = Field(0.0, ge=0.0, lt=1.0)
+    sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Subword sampling in training: BPE-dropout probability, or 1 - alpha for Unigram sampling."""
 
 
 class BatchingConfig(Section):
     """Ids to padded tensors."""
 
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(default=4096, ge=1)
     """Largest number of padded tokens a side in one batch."""
-    max_length: int = Field(256, ge=2)
+    max_length: int = Field(default=256, ge=2)
     """Longer sides are truncated to this many tokens, the end symbol included; counted and reported."""
 
 
@@ -86,26 +98,27 @@ class ModelConfig(Section):
     """The Transformer of Vaswani et al. 2017; the preset gives the sizes that are left out."""
 
     preset: Literal["tiny", "small", "base", "big"] | None = None
-    """tiny 4+4 layers 128/256 4 heads; small 3+3 256/1024 4; base 6+6 512/2048 8; big 6+6 1024/4096 16."""
-    encoder_layers: int | None = Field(None, ge=1, le=96)
+    """tiny 4+4 layers 128/256 4 heads; small 3+3 256/1024 4; base 6+6 512/2048 8; big 6+6 1024/4096
+    16 (None: chosen from the corpus)."""
+    encoder_layers: int | None = Field(default=None, ge=1, le=96)
     """N, encoder layers."""
-    decoder_layers: int | None = Field(None, ge=1, le=96)
+    decoder_layers: int | None = Field(default=None, ge=1, le=96)
     """M, decoder layers."""
-    d_model: int | None = Field(None, ge=2, le=16384)
+    d_model: int | None = Field(default=None, ge=2, le=16384)
     """Width of the residual stream."""
-    d_ff: int | None = Field(None, ge=1, le=65536)
+    d_ff: int | None = Field(default=None, ge=1, le=65536)
     """Inner width of the feed-forward sublayer."""
-    heads: int | None = Field(None, ge=1, le=128)
+    heads: int | None = Field(default=None, ge=1, le=128)
     """Attention heads."""
-    d_k: int | None = Field(None, ge=1)
+    d_k: int | None = Field(default=None, ge=1)
     """Width of a query or key of one head (None: d_model / heads)."""
-    d_v: int | None = Field(None, ge=1)
+    d_v: int | None = Field(default=None, ge=1)
     """Width of a value of one head (None: d_model / heads)."""
-    dropout: float | None = Field(None, ge=0.0, lt=1.0)
+    dropout: float | None = Field(default=None, ge=0.0, lt=1.0)
     """On embeddings and sublayer outputs, section 5.4 (None: chosen from the corpus size)."""
-    attention_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    attention_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """On attention weights; the paper has none."""
-    activation_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    activation_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Inside the feed-forward sublayer; the paper has none."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Feed-forward non-linearity."""
@@ -113,75 +126,80 @@ class ModelConfig(Section):
     """Layer normalisation after (the paper) or before each sublayer."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Position encodings, section 3.5."""
-    max_positions: int = Field(1024, ge=2)
+    max_positions: int = Field(default=1024, ge=2)
     """Longest sequence the position table holds."""
     tie: Literal["three-way", "target", "none"] | None = None
-    """Share embedding weights: both embeddings and the output (three-way), target and output, or none (None: three-way when the vocabulary is shared, else target)."""
+    """Share embedding weights: both embeddings and the output (three-way), target and output, or none
+    (None: three-way when the vocabulary is shared, else target)."""
 
 
 class TrainingConfig(Section):
     """All of the above to weights."""
 
-    seed: int = Field(1, ge=0)
+    seed: int = Field(default=1, ge=0)
     """Seed of initialisation, order, dropout and subword sampling."""
-    steps: int | None = Field(None, ge=1)
+    steps: int | None = Field(default=None, ge=1)
     """Updates at most (None: chosen from the corpus)."""
-    epochs: float | None = Field(None, gt=0)
+    epochs: float | None = Field(default=None, gt=0)
     """Passes over the corpus at most."""
-    minutes: float | None = Field(None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
     """Minutes of training at most; the learning rate then decays to reach its end in time."""
-    peak_learning_rate: float | None = Field(None, gt=0)
+    peak_learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the end of the warm-up (None: d_model^-0.5 * warmup_steps^-0.5, the paper)."""
-    warmup_steps: int | None = Field(None, ge=1)
+    warmup_steps: int | None = Field(default=None, ge=1)
     """Updates of linear warm-up (None: chosen from the number of steps)."""
     schedule: Literal["inverse-sqrt", "linear", "cosine"] = "inverse-sqrt"
     """After the warm-up: the paper's inverse square root, or a decay to zero at the last step."""
-    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0)
+    label_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Epsilon, spread evenly over the whole vocabulary."""
-    adam_beta1: float = Field(0.9, ge=0.0, lt=1.0)
+    adam_beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
     """Adam's first decay."""
-    adam_beta2: float = Field(0.98, ge=0.0, lt=1.0)
+    adam_beta2: float = Field(default=0.98, ge=0.0, lt=1.0)
     """Adam's second decay."""
-    adam_epsilon: float = Field(1e-9, gt=0.0)
+    adam_epsilon: float = Field(default=1e-9, gt=0.0)
     """Adam's epsilon."""
-    weight_decay: float = Field(0.0, ge=0.0)
+    weight_decay: float = Field(default=0.0, ge=0.0)
     """Decoupled weight decay on matrices; the paper has none."""
-    clip_norm: float | None = Field(1.0, gt=0.0)
+    clip_norm: float | None = Field(default=1.0, gt=0.0)
     """Largest gradient norm (None: no clipping)."""
-    accumulate: int = Field(1, ge=1)
+    accumulate: int = Field(default=1, ge=1)
     """Batches added up before one update."""
-    validate_every: int | None = Field(None, ge=1)
+    validate_every: int | None = Field(default=None, ge=1)
     """Updates between validations (None: chosen from the corpus)."""
-    validate_sentences: int = Field(200, ge=1)
+    validate_sentences: int = Field(default=200, ge=1)
     """Validation sentences that are decoded for BLEU and chrF; the loss uses all."""
-    patience: int | None = Field(None, ge=1)
+    patience: int | None = Field(default=None, ge=1)
     """Stop after this many validations without a better one (None: 10)."""
-    average_last: int = Field(5, ge=1)
+    average_last: int = Field(default=5, ge=1)
     """Checkpoints averaged into the model folder."""
-    keep_checkpoints: int = Field(5, ge=2)
+    keep_checkpoints: int = Field(default=5, ge=2)
     """Checkpoints kept on disk."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of the matrix products; auto is bfloat16 where the hardware has it."""
-    device: str = "auto"
-    """cpu, cuda, cuda:1, mps or auto."""
-    threads: int | None = Field(None, ge=1)
+    device: str = Field(
+        default="auto",
+        pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$",
+        examples=["auto", "cpu", "cuda", "cuda:1", "mps"],
+    )
+    """Where the matrices are multiplied; auto takes a graphics card when there is one."""
+    threads: int | None = Field(default=None, ge=1)
     """CPU threads (None: all cores)."""
 
 
 class DecodingConfig(Section):
     """Model and ids to ids."""
 
-    beam_size: int = Field(4, ge=1, le=1024)
+    beam_size: int = Field(default=4, ge=1, le=1024)
     """Hypotheses kept; 1 is greedy search."""
     length_penalty: float = 0.6
     """Alpha in ((5 + length) / 6)^alpha, Wu et al. 2016, equation 14."""
-    max_length_factor: float = Field(2.0, gt=0.0)
+    max_length_factor: float = Field(default=2.0, gt=0.0)
     """Longest output: factor * source length + offset, in tokens."""
-    max_length_offset: int = Field(50, ge=0)
-    """See max_length_factor."""
-    n_best: int = Field(1, ge=1)
+    max_length_offset: int = Field(default=50, ge=0)
+    """Tokens that the longest output may have beyond max_length_factor * source length."""
+    n_best: int = Field(default=1, ge=1)
     """Translations returned for each sentence."""
-    batch_tokens: int = Field(4096, ge=1)
+    batch_tokens: int = Field(default=4096, ge=1)
     """Padded source tokens times beams in one batch."""
 
 
@@ -196,3 +214,101 @@ class RunConfig(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the configuration, explained."""
+
+    key: str
+    """Its full name, ``training.seed``."""
+    description: str
+    """What it decides."""
+    values: str
+    """What it takes, in words."""
+    default: object
+    """Its value when neither file nor flag gives one; None is "chosen from the corpus" or "not set"."""
+    field: FieldInfo
+    """The pydantic field behind it."""
+
+    @property
+    def section(self) -> str:
+        """The section it stands in; empty at the top."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Its name within the section."""
+        return self.key.rpartition(".")[2]
+
+    @property
+    def has_none(self) -> bool:
+        """Whether ``"none"`` in a file or flag means "not set"."""
+        types = _types_of(self.field)
+        return NoneType in types and "none" not in _choices_of(types)
+
+    @property
+    def types(self) -> frozenset[Any]:
+        """The Python types that the value may have."""
+        return frozenset(_types_of(self.field))
+
+
+def list_settings() -> tuple[Setting, ...]:
+    """Every key of the configuration, in the order of the data."""
+    return tuple(_walk(RunConfig, ""))
+
+
+def _walk(section: type[BaseModel], prefix: str) -> Iterator[Setting]:
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield from _walk(field.annotation, f"{prefix}{name}.")
+        else:
+            description = " ".join((field.description or "").split())
+            yield Setting(prefix + name, description, _in_words(field), field.default, field)
+
+
+def _types_of(field: FieldInfo) -> tuple[Any, ...]:
+    annotation = field.annotation
+    if get_origin(annotation) in (Union, UnionType):
+        return get_args(annotation)
+    return (annotation,)
+
+
+def _choices_of(types: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(c for one in types if get_origin(one) is Literal for c in get_args(one))
+
+
+def _in_words(field: FieldInfo) -> str:
+    """Say what a field takes, for ``config explain`` and for every message about a wrong value."""
+    types = _types_of(field)
+    words = _type_in_words(field, types)
+    return f'{words}, or "none"' if NoneType in types and "none" not in words else words
+
+
+def _type_in_words(field: FieldInfo, types: tuple[Any, ...]) -> str:
+    if choices := _choices_of(types):
+        return "one of " + ", ".join(choices)
+    if bool in types:
+        return "true or false"
+    if int in types:
+        return "a whole number" + _bounds_in_words(field)
+    if float in types:
+        return "a number" + _bounds_in_words(field)
+    if Path in types:
+        return "the name of a file or folder"
+    if any(get_origin(one) is tuple for one in types):
+        return "the name of a file, or a list of them"
+    if field.examples:
+        return "one of " + ", ".join(map(str, field.examples))
+    return "text"
+
+
+def _bounds_in_words(field: FieldInfo) -> str:
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    bounds = [
+        f"{phrase} {getattr(rule, name):,}"
+        for rule in field.metadata
+        for name, phrase in words.items()
+        if getattr(rule, name, None) is not None
+    ]
+    return (" " if bounds else "") + " and ".join(bounds)
