@@ -1,0 +1,10 @@
+"""Text and references to scores: BLEU, chrF and TER with signatures, significance, and the health of the outputs.
+
+* ``metrics``: sacreBLEU's figures, with 95 % intervals
+* ``significance``: is this system better than that one, or is it chance
+* ``health``: empty, repeating and copied outputs, exact matches, length
+* ``legacy``: tokenized BLEU as older papers report it
+* ``report``: all of these for one system, as text, JSON, Markdown and LaTeX
+* ``runs``: the same for several seeds, as mean and spread
+* ``tables``: how a table is written in each of those forms
+"""

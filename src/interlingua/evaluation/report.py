@@ -1,0 +1,249 @@
+"""Everything that is known about one system's outputs, in the form that a reader wants it.
+
+The JSON form has full precision and a format number; text, Markdown and LaTeX are for people.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlingua.evaluation.health import Health, check_health
+from interlingua.evaluation.legacy import legacy_scores
+from interlingua.evaluation.metrics import Score, choose_tokenizer, score
+from interlingua.evaluation.significance import Comparison, compare
+from interlingua.evaluation.tables import Table, escape_latex
+
+__all__ = ["EvaluationReport", "evaluate_outputs"]
+
+FORMAT_VERSION = 1
+
+_LINES_NAMED = 5
+_TOKENIZED_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """Scores, comparison with another system, legacy scores and health of one set of outputs."""
+
+    sentences: int
+    num_references: int
+    scores: tuple[Score, ...]
+    comparisons: tuple[Comparison, ...]
+    legacy: tuple[Score, ...]
+    health: Health
+    notes: tuple[str, ...]
+
+    def to_text(self, decimals: int = 2) -> str:
+        """Write aligned tables for a terminal."""
+        parts = [self._heading()]
+        for title, table in self._tables(decimals):
+            parts.append(f"{title}\n{table.to_text()}")
+        parts.append("Signatures\n" + "\n".join(f"{name}  {made}" for name, made in self._made()))
+        if self.notes:
+            parts.append("Notes\n" + "\n".join(f"- {note}" for note in self.notes))
+        return "\n\n".join(parts) + "\n"
+
+    def to_markdown(self, decimals: int = 2) -> str:
+        """Write GitHub tables, one section a table."""
+        parts = [f"{self._heading()}."]
+        for title, table in self._tables(decimals):
+            parts.append(f"### {title}\n\n{table.to_markdown()}")
+        made = "\n".join(f"- {name}: `{signature}`" for name, signature in self._made())
+        parts.append(f"### Signatures\n\n{made}")
+        if self.notes:
+            parts.append("### Notes\n\n" + "\n".join(f"- {note}" for note in self.notes))
+        return "\n\n".join(parts) + "\n"
+
+    def to_latex(self, decimals: int = 2) -> str:
+        """Write booktabs tables, each with its title above; the signatures follow."""
+        parts = [f"% {self._heading()}; needs \\usepackage{{booktabs}}"]
+        for title, table in self._tables(decimals):
+            parts.append(f"\\paragraph{{{escape_latex(title)}}}\n\n{table.to_latex()}")
+        made = (
+            f"{escape_latex(name)}: \\texttt{{{escape_latex(signature)}}}"
+            for name, signature in self._made()
+        )
+        parts.append("\\paragraph{Signatures}\n\n" + " \\\\\n".join(made))
+        parts.extend(escape_latex(note) for note in self.notes)
+        return "\n\n".join(parts) + "\n"
+
+    def to_json(self) -> str:
+        """Write everything with full precision."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    def to_dict(self) -> dict[str, object]:
+        """Build what ``to_json`` writes."""
+        health = self.health
+        return {
+            "format": "interlingua-evaluation",
+            "version": FORMAT_VERSION,
+            "sentences": self.sentences,
+            "references": self.num_references,
+            "scores": [_score_to_dict(each) for each in self.scores],
+            "comparisons": [
+                {
+                    "name": each.system.name,
+                    "system": _score_to_dict(each.system),
+                    "baseline": _score_to_dict(each.baseline),
+                    "difference": each.difference,
+                    "p_value": each.p_value,
+                }
+                for each in self.comparisons
+            ],
+            "legacy": [_score_to_dict(each) for each in self.legacy],
+            "health": {
+                "length_ratio": health.length_ratio,
+                "exact": health.exact_share,
+                "empty": health.empty_share,
+                "repeating": health.repeating_share,
+                "copied": health.copied_share,
+                "empty_lines": health.empty,
+                "repeating_lines": health.repeating,
+                "copied_lines": health.copied,
+            },
+            "notes": self.notes,
+        }
+
+    def _heading(self) -> str:
+        references = "reference" if self.num_references == 1 else "references"
+        sentences = "sentence" if self.sentences == 1 else "sentences"
+        return f"{self.sentences:,} {sentences}, {self.num_references} {references}"
+
+    def _tables(self, decimals: int) -> list[tuple[str, Table]]:
+        tables = [("Scores", _score_table(self.scores, decimals))]
+        if self.comparisons:
+            tables.append(
+                ("Against the other system", _comparison_table(self.comparisons, decimals))
+            )
+        tables.append(("Health of the outputs", _health_table(self.health)))
+        title = "Legacy figures, comparable only with papers that report the same"
+        tables.append((title, _score_table(self.legacy, decimals)))
+        return tables
+
+    def _made(self) -> list[tuple[str, str]]:
+        return [(each.name, each.signature) for each in (*self.scores, *self.legacy)]
+
+
+def evaluate_outputs(
+    sources: Sequence[str] | None,
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    metrics: Sequence[str] = ("bleu", "chrf", "ter"),
+    against: Sequence[str] | None = None,
+    confidence: bool = True,
+    tokenize: str | None = None,
+    target_lang: str | None = None,
+    legacy_tokenize: str | None = None,
+) -> EvaluationReport:
+    """Score one system's outputs and look for faults in them.
+
+    Args:
+        sources: what was translated; without it copied outputs cannot be counted.
+        hypotheses: one output a sentence, detokenized.
+        references: complete reference translations, each as long as ``hypotheses``.
+        metrics: names out of ``METRIC_NAMES``.
+        against: another system's outputs for the same sentences, to compare with by paired bootstrap.
+        confidence: estimate 95 % intervals; a comparison always does.
+        tokenize: sacreBLEU's tokenization for BLEU (None: by ``target_lang``).
+        target_lang: language code of the hypotheses.
+        legacy_tokenize: tokenization of the legacy figures; ``none`` if the text is tokenized already
+            (None: the same as for BLEU).
+
+    Raises:
+        ConfigError: a metric or tokenization that does not exist or is not installed.
+        CorpusError: nothing to score, or lists of different lengths.
+    """
+    tokenize = tokenize or choose_tokenizer(target_lang)
+    health = check_health(hypotheses, references, sources, tokenize=tokenize)
+    comparisons: list[Comparison] = []
+    if against is None:
+        scores = score(hypotheses, references, metrics, confidence=confidence, tokenize=tokenize)
+    else:
+        comparisons = compare(hypotheses, against, references, metrics, tokenize=tokenize)
+        scores = [each.system for each in comparisons]
+    return EvaluationReport(
+        sentences=len(hypotheses),
+        num_references=len(references),
+        scores=tuple(scores),
+        comparisons=tuple(comparisons),
+        legacy=tuple(legacy_scores(hypotheses, references, tokenize=legacy_tokenize or tokenize)),
+        health=health,
+        notes=tuple(_write_notes(hypotheses, scores, health, tokenize)),
+    )
+
+
+def _write_notes(
+    hypotheses: Sequence[str], scores: Sequence[Score], health: Health, tokenize: str
+) -> list[str]:
+    notes = []
+    faults = {"empty": health.empty, "repeating": health.repeating, "copied": health.copied or ()}
+    for fault, lines in faults.items():
+        if lines:
+            named = ", ".join(map(str, lines[:_LINES_NAMED]))
+            more = ", ..." if len(lines) > _LINES_NAMED else ""
+            notes.append(
+                f"{len(lines):,} {fault}: {'lines' if lines[1:] else 'line'} {named}{more}"
+            )
+    if sum(line.endswith(" .") for line in hypotheses) > _TOKENIZED_SHARE * len(hypotheses):
+        notes.append(
+            "the outputs look tokenized; sacreBLEU's figures compare only on detokenized text"
+        )
+    if tokenize in ("char", "zh") and any(each.name == "TER" for each in scores):
+        notes.append("TER counts words between spaces, which this language lacks: prefer chrF")
+    return notes
+
+
+def _score_table(scores: Sequence[Score], decimals: int) -> Table:
+    if all(each.margin is None for each in scores):
+        rows = [(each.name, f"{each.value:.{decimals}f}") for each in scores]
+        return Table(("Metric", "Score"), tuple(rows))
+    return Table(
+        ("Metric", "Score", "95 % interval"),
+        tuple(
+            (each.name, f"{each.value:.{decimals}f}", _interval(each, decimals)) for each in scores
+        ),
+    )
+
+
+def _interval(each: Score, decimals: int) -> str:
+    if each.mean is None or each.margin is None:
+        return ""
+    return f"{each.mean:.{decimals}f} ± {each.margin:.{decimals}f}"
+
+
+def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table:
+    rows = [
+        (
+            each.system.name,
+            f"{each.system.value:.{decimals}f}",
+            f"{each.baseline.value:.{decimals}f}",
+            f"{each.difference:+.{decimals}f}",
+            f"{each.p_value:.4f}",
+            "real" if each.significant else "may be chance",
+        )
+        for each in comparisons
+    ]
+    return Table(("Metric", "This", "Other", "Difference", "p", "At the 5 % level"), tuple(rows))
+
+
+def _health_table(health: Health) -> Table:
+    shares = [
+        ("exact matches", health.exact_share),
+        ("empty", health.empty_share),
+        ("repeating", health.repeating_share),
+        ("copied from the source", health.copied_share),
+    ]
+    rows = [("length ratio", f"{health.length_ratio:.3f}")]
+    rows += [(name, f"{100 * share:.2f} %") for name, share in shares if share is not None]
+    return Table(("Outputs", "Share"), tuple(rows))
+
+
+def _score_to_dict(each: Score) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "value": each.value,
+        "signature": each.signature,
+        "low": each.low,
+        "high": each.high,
+    }

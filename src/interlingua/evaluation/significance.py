@@ -1,0 +1,67 @@
+"""Is one system better than another, or would other sentences have told otherwise?
+
+Paired bootstrap resampling: both systems are scored on the same random draws of the test sentences, and the
+p-value is the share of draws whose difference departs from the mean difference by more than the real
+difference does (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation", in the
+form that the ``sacrebleu --paired-bs`` command computes).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlingua.evaluation.metrics import (
+    NUM_RESAMPLES,
+    Score,
+    build_metrics,
+    check_counts,
+    choose_tokenizer,
+    resample,
+)
+
+__all__ = ["SIGNIFICANCE_LEVEL", "Comparison", "compare"]
+
+SIGNIFICANCE_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of two systems; ``p_value`` is how easily chance gives a difference as large."""
+
+    system: Score
+    baseline: Score
+    p_value: float
+
+    @property
+    def difference(self) -> float:
+        """The system's score minus the baseline's (for TER, negative is better)."""
+        return self.system.value - self.baseline.value
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference stands at the 5 % level."""
+        return self.p_value < SIGNIFICANCE_LEVEL
+
+
+def compare(
+    hypotheses: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: Sequence[str] = ("bleu", "chrf", "ter"),
+    *,
+    tokenize: str | None = None,
+    target_lang: str | None = None,
+    num_resamples: int = NUM_RESAMPLES,
+) -> list[Comparison]:
+    """Compare two systems' outputs for the same sentences, metric by metric.
+
+    Raises:
+        ConfigError: a metric or tokenization that does not exist or is not installed.
+        CorpusError: nothing to score, or outputs and references of different lengths.
+    """
+    check_counts(hypotheses, [*references, baseline] if references else references)
+    built = build_metrics(metrics, references, tokenize or choose_tokenizer(target_lang))
+    scores, p_values = resample([baseline, hypotheses], built, num_resamples)
+    return [
+        Comparison(system, other, p_values[0][system.name])
+        for other, system in zip(*scores, strict=True)
+    ]
