@@ -1,0 +1,1 @@
+"""Parallel text to pairs of strings: read lines, pair them, split, fingerprint; the embedded corpora."""

@@ -1,0 +1,136 @@
+"""Two texts whose lines are translations of each other, read as pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlingua.corpus.lines import count_lines, read_lines
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import CorpusError
+
+__all__ = ["BlankPair", "ParallelText", "language_of", "read_parallel", "read_parallel_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlankPair:
+    """A line that has nothing to learn from: one side, or both, is empty or only white space.
+
+    Attributes:
+        source_path: the source file.
+        target_path: the target file.
+        line: 1 for the first line of these two files.
+    """
+
+    source_path: Path
+    target_path: Path
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelText:
+    """What parallel files hold: the usable pairs, and the blank ones that were left out."""
+
+    pairs: list[SentencePair]
+    blank: tuple[BlankPair, ...]
+
+    def report(self) -> str | None:
+        """Say in one line which pairs were left out, or None when all were used."""
+        if not self.blank:
+            return None
+        first = self.blank[0]
+        lines = ", ".join(f"{pair.line:,}" for pair in self.blank[:5])
+        more = f" and {len(self.blank) - 5:,} more" if len(self.blank) > 5 else ""
+        word = "pair was" if len(self.blank) == 1 else "pairs were"
+        return (
+            f"{len(self.blank):,} {word} left out because a side is blank: "
+            f"line {lines}{more} ({first.source_path} | {first.target_path})"
+        )
+
+
+def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> list[SentencePair]:
+    """Read the usable pairs of parallel files; ``read_parallel_text`` also tells what was left out.
+
+    Raises:
+        CorpusError: see ``read_parallel_text``.
+    """
+    return read_parallel_text(sources, targets).pairs
+
+
+def read_parallel_text(sources: Sequence[Path], targets: Sequence[Path]) -> ParallelText:
+    """Read parallel files, the first source file with the first target file and so on.
+
+    Both sides of every two files are counted before anything is read. Text is kept as it stands. Pairs with a
+    blank side are left out and listed.
+
+    Raises:
+        CorpusError: there are no files or not as many targets as sources; a file is missing, empty or not
+            UTF-8; two files differ in lines; or every pair is blank.
+    """
+    if not sources or not targets:
+        side = "source" if not sources else "target"
+        raise CorpusError(f"no {side} file is given; name one, for example --{side} train.ro")
+    if len(sources) != len(targets):
+        raise CorpusError(
+            f"{len(sources)} source files but {len(targets)} target files; each source file needs "
+            "the file of its translations, in the same order"
+        )
+    for source_path, target_path in zip(sources, targets, strict=True):
+        _check_counts(source_path, target_path)
+    pairs: list[SentencePair] = []
+    blank: list[BlankPair] = []
+    lines_before = 0
+    for source_path, target_path in zip(sources, targets, strict=True):
+        source_lines, target_lines = read_lines(source_path), read_lines(target_path)
+        numbered = enumerate(zip(source_lines, target_lines, strict=True), start=1)
+        for line, (source, target) in numbered:
+            if source.strip() and target.strip():
+                pairs.append(SentencePair(source, target, lines_before + line))
+            else:
+                blank.append(BlankPair(source_path, target_path, line))
+        lines_before += len(source_lines)
+    if not pairs:
+        raise CorpusError(
+            f"{sources[0]} | {targets[0]}: all {lines_before:,} pairs have a blank side; "
+            "give files that hold text"
+        )
+    return ParallelText(pairs, tuple(blank))
+
+
+def language_of(path: Path) -> str | None:
+    """Tell the language from the last suffix of a file name (``train.ro`` gives ``ro``), or None."""
+    return Path(path).suffix.removeprefix(".") or None
+
+
+def _check_counts(source_path: Path, target_path: Path) -> None:
+    source_count, target_count = count_lines(source_path), count_lines(target_path)
+    for path, count in ((source_path, source_count), (target_path, target_count)):
+        if count == 0:
+            raise CorpusError(f"{path}: is empty; give a file with one sentence a line")
+    if source_count == target_count:
+        return
+    longer, shorter = source_path, target_path
+    if source_count < target_count:
+        longer, shorter = target_path, source_path
+    raise CorpusError(
+        f"{source_path} has {source_count:,} lines but {target_path} has {target_count:,}; "
+        f"line {min(source_count, target_count) + 1:,} of {longer} has no translation. "
+        "Line N of one file must be the translation of line N of the other."
+        + _line_end_hint(longer, shorter, max(source_count, target_count))
+    )
+
+
+def _line_end_hint(longer: Path, shorter: Path, wanted: int) -> str:
+    """Recognise a file that was written by a tool with another idea of line ends.
+
+    Reading also finds out whether one of the two is no text at all, which then is what the user should hear.
+    """
+    text = "\n".join(read_lines(shorter))
+    longer_text = "\n".join(read_lines(longer))
+    if len(text.splitlines()) == wanted:
+        return (
+            f" {shorter} would have as many lines if CR, U+0085, U+2028 and the like ended a line as well; "
+            r"here only \n does: write \n in their place."
+        )
+    if longer_text.endswith("\n"):
+        return f" {longer} ends in blank lines: remove them if they are not meant."
+    return ""
