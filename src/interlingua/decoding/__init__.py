@@ -1,0 +1,14 @@
+"""Model + ids -> ids: find the target that a model thinks likeliest.
+
+=====================  ==========================================================
+``protocol``           what search asks of a model: encode, start, step, reorder
+``next_token``         logits -> log-probabilities of the symbols that may be written
+``top_k``              the best k of a row, ties to the lowest index
+``hypothesis``         what search returns, and the length penalty
+``greedy``             always the likeliest next symbol
+``beam_search``        the likeliest few continuations side by side
+``score``              what the model thinks of a target that is given
+=====================  ==========================================================
+
+Shapes use the package's legend, and W for the width of the beam: R = B x W rows.
+"""
