@@ -1,6 +1,6 @@
 """Positional encoding: Vaswani et al. 2017, section 3.5."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ def sinusoidal_table(length: int, d_model: int) -> Float[Tensor, "T D"]:
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
 
 
+@runtime_checkable
 class Positions(Protocol):
     """What an embedding asks of positions: the vectors of ``length`` positions from ``start``."""
 

@@ -1,0 +1,56 @@
+"""What every test shares: shapes are checked, slow tests wait to be asked for, torch keeps to one thread.
+
+The import hook must be in place before a test module imports ``interlingua``; pytest reads this file first.
+From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included.
+"""
+
+import sys
+
+import pytest
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+install_import_hook("interlingua", "beartype.beartype")
+
+# A law that holds only by luck should fail for everyone or for no one: the fast run draws the same cases
+# every time, the full run draws new ones.
+_HEALTH = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "fast",
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=_HEALTH,
+)
+settings.register_profile(
+    "full",
+    max_examples=300,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_HEALTH,
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the slow tests and many more cases")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("full" if config.getoption("--slow") else "fast")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or config.getoption("markexpr"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_collection_finish() -> None:
+    # Models in tests are so small that a second thread costs more than it brings.
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
