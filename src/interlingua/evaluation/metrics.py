@@ -4,6 +4,7 @@ A score without its signature cannot be compared (Post 2018, "A Call for Clarity
 so every :class:`Score` carries one. The figures are those of the ``sacrebleu`` command with its defaults.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -36,6 +37,7 @@ METRIC_NAMES = ("bleu", "chrf", "chrf++", "ter")
 NUM_RESAMPLES = 1000
 """Bootstrap samples, the default of the ``sacrebleu`` command."""
 
+_ALL_DECIMALS = 15
 _CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
 _WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
 
@@ -92,13 +94,8 @@ def score(
     """
     check_counts(hypotheses, references)
     built = build_metrics(metrics, references, tokenize or choose_tokenizer(target_lang))
-    if confidence:
-        return resample([hypotheses], built, num_resamples)[0][0]
-    scores = []
-    for metric in built.values():
-        result = metric.corpus_score(hypotheses, references=None)
-        scores.append(Score(result.name, result.score, str(metric.get_signature())))
-    return scores
+    num_resamples = num_resamples if confidence else 1
+    return [_score_by(metric, hypotheses, num_resamples) for metric in built.values()]
 
 
 def resample(
@@ -229,6 +226,17 @@ def _bleu(tokenize: str, references: Sequence[Sequence[str]] | None) -> BLEU:
             f"the BLEU tokenization {tokenize!r} cannot be used here: {reason} "
             "Install what it needs, or choose another, such as char"
         ) from error
+
+
+def _score_by(metric: Metric, hypotheses: Sequence[str], num_resamples: int) -> Score:
+    result = metric.corpus_score(hypotheses, references=None, n_bootstrap=num_resamples)
+    signature = str(metric.get_signature())
+    if num_resamples <= 1:
+        return Score(result.name, float(result.score), signature)
+    # The interval is public only in the JSON form, which leaves it out when every resample scores 0.
+    written = json.loads(result.format(width=_ALL_DECIMALS, signature=signature, is_json=True))
+    mean, margin = written.get("confidence_mean", 0.0), written.get("confidence_var", 0.0)
+    return Score(result.name, float(result.score), signature, mean - margin, mean + margin)
 
 
 def _with_interval(name: str, result: Result, signature: str) -> Score:

@@ -220,11 +220,17 @@ def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table
             f"{each.baseline.value:.{decimals}f}",
             f"{each.difference:+.{decimals}f}",
             f"{each.p_value:.4f}",
-            "real" if each.significant else "may be chance",
+            _verdict(each),
         )
         for each in comparisons
     ]
     return Table(("Metric", "This", "Other", "Difference", "p", "At the 5 % level"), tuple(rows))
+
+
+def _verdict(each: Comparison) -> str:
+    if each.difference == 0:
+        return "equal"
+    return "real" if each.significant else "may be chance"
 
 
 def _health_table(health: Health) -> Table:

@@ -9,6 +9,7 @@ form that the ``sacrebleu --paired-bs`` command computes).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import (
     NUM_RESAMPLES,
     Score,
@@ -38,8 +39,11 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference stands at the 5 % level."""
-        return self.p_value < SIGNIFICANCE_LEVEL
+        """Whether there is a difference and it stands at the 5 % level.
+
+        Two equal outputs get a small p-value from sacreBLEU, since no draw differs by more than nothing.
+        """
+        return self.difference != 0 and self.p_value < SIGNIFICANCE_LEVEL
 
 
 def compare(
@@ -58,7 +62,12 @@ def compare(
         ConfigError: a metric or tokenization that does not exist or is not installed.
         CorpusError: nothing to score, or outputs and references of different lengths.
     """
-    check_counts(hypotheses, [*references, baseline] if references else references)
+    check_counts(hypotheses, references)
+    if len(baseline) != len(hypotheses):
+        raise CorpusError(
+            f"the other system's output has {len(baseline):,} lines but this one's has "
+            f"{len(hypotheses):,}; both must translate the same sentences"
+        )
     built = build_metrics(metrics, references, tokenize or choose_tokenizer(target_lang))
     scores, p_values = resample([baseline, hypotheses], built, num_resamples)
     return [

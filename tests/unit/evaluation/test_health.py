@@ -1,0 +1,73 @@
+import pytest
+
+from interlingua.errors import CorpusError
+from interlingua.evaluation.health import check_health, repeats_itself
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("no no no", True),
+        ("No no NO", True),
+        ("no no", False),
+        ("a dog a dog a dog", True),
+        ("I saw a dog a dog a dog today", True),
+        ("a dog a dog a cat", False),
+        ("a b c d e f g h a b c d e f g h a b c d e f g h", True),
+        ("the dog the cat the bird", False),
+        ("! ! ! ! !", False),
+        (". . . and so on . . .", False),
+        (", 1 , 1 , 1", True),
+        ("", False),
+        ("word", False),
+    ],
+)
+def test_three_of_the_same_in_a_row_are_a_repetition(line: str, expected: bool) -> None:
+    assert repeats_itself(line.split()) is expected
+
+
+def test_each_fault_is_named_by_its_line() -> None:
+    sources = ["ein Hund", "eine Katze", "Berlin", "ja ja ja", "noch einmal"]
+    references = [["a dog", "a cat", "Berlin", "yes yes yes", "once more"]]
+    hypotheses = ["EIN  Hund", " ", "Berlin", "yes yes yes", "once once once more"]
+    health = check_health(hypotheses, references, sources)
+    assert health.copied == (1,)
+    assert health.empty == (2,)
+    assert health.repeating == (5,)
+    assert health.exact == 2
+    assert health.exact_share == pytest.approx(0.4)
+    assert health.empty_share == health.copied_share == health.repeating_share == pytest.approx(0.2)
+    assert health.length_ratio == pytest.approx((2 + 0 + 1 + 3 + 4) / (2 + 2 + 1 + 3 + 2))
+
+
+def test_a_fault_that_a_reference_shares_is_no_fault() -> None:
+    health = check_health(["", "5 5 5", "OK"], [["", "5 5 5", "OK"]], ["", "5 5 5", "OK"])
+    assert health.empty == health.repeating == health.copied == ()
+    assert health.exact_share == 1.0
+
+
+def test_any_of_several_references_may_be_the_exact_one() -> None:
+    health = check_health(["b ", "c"], [["a", "a"], ["b", "a a a"]])
+    assert health.exact == 1
+
+
+def test_the_length_ratio_takes_the_nearest_reference() -> None:
+    assert check_health(["a b c"], [["a"], ["a b c d"]]).length_ratio == pytest.approx(3 / 4)
+    assert check_health(["a"], [[""]]).length_ratio == 0.0
+
+
+def test_without_sources_copies_are_unknown_not_zero() -> None:
+    health = check_health(["a"], [["a"]])
+    assert health.copied is None
+    assert health.copied_share is None
+
+
+def test_text_without_spaces_is_looked_at_by_character() -> None:
+    health = check_health(["猫が猫が猫が", "猫"], [["猫がいる", "犬"]], target_lang="ja")
+    assert health.repeating == (1,)
+    assert health.length_ratio == pytest.approx(7 / 5)
+
+
+def test_sources_of_another_length_are_refused() -> None:
+    with pytest.raises(CorpusError, match="the source has 2 lines but the output has 1"):
+        check_health(["a"], [["a"]], ["a", "b"])
