@@ -88,8 +88,8 @@ class TokenizationConfig(Section):
 class BatchingConfig(Section):
     """Ids to padded tensors."""
 
-    batch_tokens: int = Field(default=4096, ge=1)
-    """Largest number of padded tokens a side in one batch."""
+    batch_tokens: int | None = Field(default=None, ge=1)
+    """Largest number of padded tokens a side in one batch (None: chosen from the corpus)."""
     max_length: int = Field(default=256, ge=2)
     """Longer sides are truncated to this many tokens, the end symbol included; counted and reported."""
 
@@ -246,6 +246,33 @@ class Setting:
         """Whether ``"none"`` in a file or flag means "not set"."""
         types = _types_of(self.field)
         return NoneType in types and "none" not in _choices_of(types)
+
+    @property
+    def default_in_words(self) -> str:
+        """The default as it would be typed."""
+        if self.default is None:
+            return "none"
+        if isinstance(self.default, bool):
+            return "true" if self.default else "false"
+        return "(no file)" if self.default == () else str(self.default)
+
+    def to_text(self) -> str:
+        """Explain it to a person, in three lines."""
+        lines = [
+            self.key,
+            self.description,
+            f"takes {self.values}; default {self.default_in_words}",
+        ]
+        return "\n    ".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, object]:
+        """Explain it to a program."""
+        return {
+            "key": self.key,
+            "description": self.description,
+            "takes": self.values,
+            "default": self.default,
+        }
 
     @property
     def types(self) -> frozenset[Any]:

@@ -1,0 +1,39 @@
+"""Reading attention weights by hooks, so that ``forward`` returns one thing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.model.attention import MultiHeadAttention
+
+__all__ = ["AttentionMaps", "record_attention"]
+
+AttentionMaps = dict[str, list[Float[Tensor, "B H T S"]]]
+"""Module name -> the weights of each call, in order; ``decoder.layers.0.cross_attention`` and so on."""
+
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[AttentionMaps]:
+    """Collect the weights of every attention in ``model`` while the block runs.
+
+    Use it in evaluation mode: in training the weights are those after dropout.
+    """
+    maps: AttentionMaps = {}
+    handles = []
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention):
+            maps[name] = []
+
+            def keep(
+                _module: nn.Module, _inputs: object, weights: Tensor, name: str = name
+            ) -> None:
+                maps[name].append(weights.detach())
+
+            handles.append(module.dropout.register_forward_hook(keep))
+    try:
+        yield maps
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,55 @@
+"""The model card: ``README.md`` of a model folder, for whoever finds it later."""
+
+from collections.abc import Sequence
+
+from interlingua import __version__
+from interlingua.config import RunConfig
+from interlingua.training.validation import Validation
+
+__all__ = ["write_card"]
+
+
+def write_card(
+    config: RunConfig,
+    *,
+    source_lang: str,
+    target_lang: str,
+    parameters: int,
+    corpus: Sequence[str],
+    pairs: int,
+    validation: Validation | None,
+    made_of: str,
+) -> str:
+    """Say what the model does, what it was trained on, and how well it did on validation data."""
+    model = config.model
+    scores = (
+        f"validation loss {validation.loss:.3f} nats a token, BLEU {validation.bleu:.2f}, "
+        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} % (greedy search, decoded sentences only)"
+        if validation
+        else "not validated yet"
+    )
+    files = "\n".join(f"- {name}" for name in corpus)
+    return f"""# {source_lang} to {target_lang}
+
+Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
+
+    interlingua translate FOLDER "text in {source_lang}"
+
+## Model
+
+Transformer (Vaswani et al. 2017), {model.encoder_layers} + {model.decoder_layers} layers, width {model.d_model},
+feed-forward {model.d_ff}, {model.heads} heads, {parameters:,} parameters, {config.tokenization.kind} tokens.
+The weights are {made_of}.
+
+## Data
+
+{pairs:,} sentence pairs from
+
+{files}
+
+The licence of these texts decides what the model may be used for; Interlingua does not know it.
+
+## Quality
+
+{scores}.
+"""

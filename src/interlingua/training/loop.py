@@ -1,0 +1,274 @@
+"""The training loop: batches in, weights out, and everything on disk that a resume needs."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+
+import torch
+from torch import nn
+
+from interlingua.batching.batch import Batch
+from interlingua.checkpoints.store import Checkpoint, CheckpointStore
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import TrainingConfig
+from interlingua.errors import TrainingError
+from interlingua.hardware import autocast
+from interlingua.model.transformer import Transformer
+from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.objective import label_smoothed_cross_entropy
+from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
+from interlingua.training.progress import TrainingProgress
+from interlingua.training.run_folder import RunFolder
+from interlingua.training.schedule import learning_rate, paper_peak
+from interlingua.training.stopping import BestSoFar, StopSignal
+from interlingua.training.validation import Validation, Validator
+
+__all__ = ["TrainState", "Trainer"]
+
+LOG_EVERY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TrainState:
+    """Where training stands; with weights and moments, all that a resume needs.
+
+    There is no state of a random generator: every update seeds its own from (seed, step).
+    """
+
+    step: int = 0
+    cursor: Cursor = Cursor()
+    seconds: float = 0.0
+    target_tokens: int = 0
+
+
+class Trainer:
+    """Takes a model from one state to the next until there is a reason to stop."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        data: TrainingData,
+        config: TrainingConfig,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.model = model.to(device).train()
+        self.data = data
+        self.config = config
+        self.device = device
+        self.dtype = dtype
+        self.optimizer = build_optimizer(model, config)
+        self.state = TrainState()
+        self.best = BestSoFar()
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Continue where ``checkpoint`` was written."""
+        with torch.no_grad():
+            for name, parameter in parameters_of(self.model).items():
+                parameter.copy_(checkpoint.weights[name])
+        restore_moments(self.optimizer, self.model, checkpoint.moments)
+        state = checkpoint.state
+        self.state = TrainState(
+            step=checkpoint.step,
+            cursor=Cursor(**state["cursor"]),
+            seconds=state["seconds"],
+            target_tokens=state["target_tokens"],
+        )
+        self.best = BestSoFar(**state["best"])
+
+    def save(self, store: CheckpointStore) -> None:
+        """Write a checkpoint of this moment."""
+        state = asdict(self.state) | {"best": self.best.to_dict()}
+        store.save(
+            self.state.step,
+            parameters_of(self.model),
+            moments_of(self.optimizer, self.model),
+            state,
+        )
+
+    @property
+    def progress(self) -> float:
+        """Share of the training that is done: by steps or by time, whichever is nearer its end."""
+        done = self.state.step / self.config.steps if self.config.steps else 0.0
+        if self.config.minutes:
+            done = max(done, self.state.seconds / (60.0 * self.config.minutes))
+        return min(done, 1.0)
+
+    def learning_rate(self, step: int) -> float:
+        """Return the learning rate of update ``step``."""
+        warmup = self.config.warmup_steps or 4000
+        return learning_rate(
+            step,
+            peak=self.config.peak_learning_rate
+            or paper_peak(self.model.architecture.d_model, warmup),
+            warmup_steps=warmup,
+            schedule=self.config.schedule,
+            progress=self.progress,
+        )
+
+    def update(self, batches: list[Batch]) -> tuple[float, float]:
+        """Make one update from the sum of ``batches``; return the loss a token and the gradient's norm.
+
+        Raises:
+            TrainingError: the loss is not a number; nothing has been changed by it.
+        """
+        step = self.state.step + 1
+        torch.manual_seed(_mix(self.config.seed, step))
+        num_tokens = sum(batch.num_target_tokens for batch in batches)
+        total = 0.0
+        for batch in batches:
+            loss = self._loss(batch.to(self.device)) / num_tokens
+            total += float(loss)
+            loss.backward()
+        limit = self.config.clip_norm or float("inf")
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        if not (total < float("inf") and norm < float("inf")):
+            raise TrainingError(
+                f"step {step}: the loss is {total} and the gradient's norm {norm}; the weights were left "
+                "as they were. Lower training.peak_learning_rate or lengthen training.warmup_steps, then "
+                "run the same command again: it resumes from the last checkpoint"
+            )
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(step)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.state = replace(
+            self.state, step=step, target_tokens=self.state.target_tokens + num_tokens
+        )
+        return total, norm
+
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        """Return the summed loss of one batch; padding never reaches the output layer."""
+        real = batch.target_out != self.model.target_pad
+        with autocast(self.device, self.dtype):
+            hidden = self.model.decode_hidden(batch.target_in, self.model.encode(batch.source))
+            logits = self.model.project(hidden[real])
+        return label_smoothed_cross_entropy(
+            logits, batch.target_out[real], self.config.label_smoothing
+        )
+
+    def run(
+        self,
+        *,
+        folder: RunFolder,
+        store: CheckpointStore,
+        validator: Validator,
+        progress: TrainingProgress,
+        stop: StopSignal,
+        on_validation: Callable[[Validation, bool], None],
+    ) -> str:
+        """Train until there is a reason to stop, and return the reason.
+
+        ``on_validation`` gets each validation, and whether it is the best so far.
+        """
+        meter = _Meter(folder, progress)
+        supply = self._groups()
+        validated_at = self.state.step
+        while (reason := self._finished(stop)) is None:
+            started = time.monotonic()
+            batches, cursor = next(supply)
+            loss, norm = self.update(batches)
+            seconds = self.state.seconds + time.monotonic() - started
+            self.state = replace(self.state, cursor=cursor, seconds=seconds)
+            meter.record(self, loss, norm)
+            if self.state.step % (self.config.validate_every or 1000) == 0:
+                self.validate(folder, store, validator, progress, on_validation)
+                validated_at = self.state.step
+        if validated_at != self.state.step and not stop():
+            self.validate(folder, store, validator, progress, on_validation)
+        elif validated_at != self.state.step:
+            self.save(store)
+        return reason
+
+    def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
+        stream = self.data.batches(self.state.cursor)
+        while True:
+            group = list(islice(stream, self.config.accumulate))
+            yield [batch for batch, _ in group], group[-1][1]
+
+    def _finished(self, stop: StopSignal) -> str | None:
+        if stop():
+            return "stopped by a signal"
+        if self.config.steps and self.state.step >= self.config.steps:
+            return f"{self.config.steps:,} steps are done"
+        if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:
+            return f"{self.config.minutes:g} minutes of training are over"
+        return self.best.reason_to_stop(self.config.patience or 10)
+
+    def validate(
+        self,
+        folder: RunFolder,
+        store: CheckpointStore,
+        validator: Validator,
+        progress: TrainingProgress,
+        on_validation: Callable[[Validation, bool], None],
+    ) -> None:
+        """Measure, record, and keep a checkpoint."""
+        started = time.monotonic()
+        measured = validator.measure(self.model)
+        if measured is None:
+            self.save(store)
+            return
+        validation, outputs = measured
+        is_best = self.best.update(self.state.step, validation)
+        folder.log(
+            folder.metrics,
+            {"step": self.state.step, "epoch": self.state.cursor.epoch, "kind": "validation"}
+            | {name: round(value, 4) for name, value in asdict(validation).items()},
+        )
+        for number, sample in enumerate(validator.samples(self.model, outputs), start=1):
+            folder.log(folder.samples, {"step": self.state.step, "sample": number} | sample)
+        on_validation(validation, is_best)
+        self.state = replace(self.state, seconds=self.state.seconds + time.monotonic() - started)
+        self.save(store)
+        progress.say(
+            f"step {self.state.step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}, "
+            f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} %"
+            + (" (best so far)" if is_best else "")
+        )
+
+
+class _Meter:
+    """Averages what the last updates did, for the bar and ``metrics.jsonl``."""
+
+    def __init__(self, folder: RunFolder, progress: TrainingProgress) -> None:
+        self.folder = folder
+        self.progress = progress
+        self.losses: list[float] = []
+        self.before: TrainState | None = None
+
+    def record(self, trainer: Trainer, loss: float, norm: float) -> None:
+        state = trainer.state
+        self.losses.append(loss)
+        if self.before is None:
+            self.before = state
+            self.losses.clear()
+            return
+        if state.step % LOG_EVERY:
+            return
+        seconds = state.seconds - self.before.seconds
+        speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
+        mean = sum(self.losses) / len(self.losses)
+        self.folder.log(
+            self.folder.metrics,
+            {
+                "step": state.step,
+                "epoch": state.cursor.epoch,
+                "kind": "training",
+                "loss": round(mean, 4),
+                "gradient_norm": round(norm, 4),
+                "learning_rate": trainer.learning_rate(state.step),
+                "tokens_per_second": round(speed, 1),
+                "seconds": round(state.seconds, 2),
+            },
+        )
+        self.progress.update(step=state.step, done=trainer.progress, speed=speed, loss=mean)
+        self.before = state
+        self.losses.clear()
+
+
+def _mix(seed: int, step: int) -> int:
+    """Return a seed for one update; multiplying by an odd constant spreads neighbours apart."""
+    return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9) % (1 << 63)

@@ -1,0 +1,55 @@
+"""Adam: Vaswani et al. 2017, section 5.3; Kingma and Ba 2015."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from interlingua.config import TrainingConfig
+
+__all__ = ["build_optimizer", "moments_of", "restore_moments"]
+
+
+def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
+    """Return Adam with the run's constants; decoupled decay, if any, falls on matrices only.
+
+    With a decay of zero AdamW is Adam. The fused implementation updates all tensors in one pass.
+    """
+    matrices = [p for p in model.parameters() if p.dim() >= 2]
+    vectors = [p for p in model.parameters() if p.dim() < 2]
+    return torch.optim.AdamW(
+        [
+            {"params": matrices, "weight_decay": config.weight_decay},
+            {"params": vectors, "weight_decay": 0.0},
+        ],
+        lr=0.0,
+        betas=(config.adam_beta1, config.adam_beta2),
+        eps=config.adam_epsilon,
+        fused=True,
+    )
+
+
+def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """Return Adam's running means as named tensors, for a checkpoint."""
+    moments = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            moments[f"{key}/{name}"] = torch.as_tensor(value)
+    return moments
+
+
+def restore_moments(
+    optimizer: torch.optim.Optimizer, model: nn.Module, moments: Mapping[str, Tensor]
+) -> None:
+    """Put back what :func:`moments_of` returned."""
+    for name, parameter in model.named_parameters():
+        state = {
+            key: moments[f"{key}/{name}"]
+            for key in ("step", "exp_avg", "exp_avg_sq")
+            if f"{key}/{name}" in moments
+        }
+        if state:
+            optimizer.state[parameter] = {
+                key: value if key == "step" else value.to(parameter.device)
+                for key, value in state.items()
+            }

@@ -1,0 +1,222 @@
+"""A run, from files to a model folder, in the order that data passes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.model_folder import (
+    BuildModel,
+    LoadedModel,
+    build,
+    save_model_folder,
+)
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import RunConfig
+from interlingua.hardware import choose_device, choose_dtype, set_threads
+from interlingua.model.transformer import Transformer
+from interlingua.training.automatic import architecture_of
+from interlingua.training.card import write_card
+from interlingua.training.loop import Trainer
+from interlingua.training.prepare import Prepared, prepare, run_dir_of
+from interlingua.training.progress import TrainingProgress
+from interlingua.training.run_folder import RunFolder, set_aside
+from interlingua.training.stopping import listen_for_stop
+from interlingua.training.validation import Validation, Validator
+from interlingua.translator import Translator
+
+__all__ = ["TrainResult", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """What a run came to."""
+
+    run_dir: Path
+    model_dir: Path
+    steps: int
+    seconds: float
+    validation: Validation | None
+    reason: str
+    signal: int | None
+    """The signal that stopped it, if one did."""
+
+
+def train(
+    config: RunConfig,
+    *,
+    fresh: bool = False,
+    build_model: BuildModel = Transformer,
+    console: Console | None = None,
+) -> TrainResult:
+    """Turn a parallel corpus into a translator; continue a run that was interrupted.
+
+    Args:
+        config: what to do; ``None`` fields are chosen from the corpus.
+        fresh: rename an existing run of that name and start anew.
+        build_model: makes the model, for parts of your own; ``Transformer`` by default.
+        console: where progress goes, by default standard error.
+
+    Raises:
+        ConfigError: settings that contradict each other, or differ from those of the run being resumed.
+        CorpusError: text that cannot be used.
+        OutputError: a full disk, a folder that cannot be written.
+        TrainingError: a loss that is not a number, another trainer in the same folder.
+    """
+    console = console or Console(stderr=True)
+    progress = TrainingProgress(console)
+    set_threads(config.training.threads)
+    device = choose_device(config.training.device)
+    run_dir = run_dir_of(config)
+    if fresh and (old := set_aside(run_dir)):
+        progress.say(f"{run_dir}: the earlier run is now {old}")
+    with RunFolder(run_dir).locked():
+        prepared = prepare(config, device=device, say=progress.say)
+        torch.manual_seed(prepared.config.training.seed)
+        model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
+        return _Run(prepared, model, device, progress).go()
+
+
+class _Run:
+    """One training run under way: the trainer, and what it leaves in the run folder."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        model: Transformer,
+        device: torch.device,
+        progress: TrainingProgress,
+    ) -> None:
+        config = prepared.config
+        self.prepared = prepared
+        self.folder = prepared.folder
+        self.progress = progress
+        self.store = CheckpointStore(self.folder.checkpoints, config.training.keep_checkpoints)
+        self.trainer = Trainer(
+            model,
+            prepared.training,
+            config.training,
+            device=device,
+            dtype=choose_dtype(config.training.dtype, device),
+        )
+        self.translator = Translator(
+            model,
+            prepared.tokenizers,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            decoding=config.decoding,
+            device=device,
+            max_source_length=config.batching.max_length,
+        )
+        self.parameters = sum(p.numel() for p in parameters_of(model).values())
+        self.last: Validation | None = None
+
+    def go(self) -> TrainResult:
+        config = self.prepared.config.training
+        if checkpoint := self.store.latest():
+            self.trainer.resume(checkpoint)
+            for path in (self.folder.metrics, self.folder.samples):
+                self.folder.forget_after(path, checkpoint.step)
+            self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
+        self.progress.say(
+            f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
+            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}"
+        )
+        with listen_for_stop() as stop, self.progress:
+            validator = Validator(
+                self.prepared.validation,
+                self.translator,
+                num_sentences=config.validate_sentences,
+                dtype=self.trainer.dtype,
+                interrupted=stop,
+            )
+            reason = self.trainer.run(
+                folder=self.folder,
+                store=self.store,
+                validator=validator,
+                progress=self.progress,
+                stop=stop,
+                on_validation=self._keep,
+            )
+            if stop():
+                if not self.folder.model.exists():
+                    self._write_model(parameters_of(self.trainer.model), None, "of the last update")
+            else:
+                self._average(validator)
+        self.progress.say(f"{reason}; the model is in {self.folder.model}")
+        return TrainResult(
+            run_dir=self.folder.path,
+            model_dir=self.folder.model,
+            steps=self.trainer.state.step,
+            seconds=self.trainer.state.seconds,
+            validation=self.last,
+            reason=reason,
+            signal=stop.number,
+        )
+
+    def _keep(self, validation: Validation, is_best: bool) -> None:
+        if is_best or not self.folder.model.exists():
+            weights = parameters_of(self.trainer.model)
+            self._write_model(weights, validation, f"those of step {self.trainer.state.step:,}")
+
+    def _average(self, validator: Validator) -> None:
+        """Put the mean of the last checkpoints into the model folder if it validates as well."""
+        steps = self.store.steps()[-self.prepared.config.training.average_last :]
+        if len(steps) < 2:
+            return
+        model = self.trainer.model
+        own = {name: tensor.clone() for name, tensor in parameters_of(model).items()}
+        weights = average_weights(self.store, steps)
+        _set_weights(model, weights)
+        measured = validator.measure(model)
+        if measured and measured[0].bleu >= self.trainer.best.bleu - 0.5:
+            validation = measured[0]
+            self._write_model(weights, validation, f"the mean of {len(steps)} checkpoints")
+            self.progress.say(
+                f"mean of the last {len(steps)} checkpoints: validation loss {validation.loss:.3f}, "
+                f"BLEU {validation.bleu:.2f}: kept"
+            )
+        elif measured:
+            self.progress.say(
+                f"mean of the last {len(steps)} checkpoints: BLEU {measured[0].bleu:.2f}; "
+                f"step {self.trainer.best.step:,} is better and stays"
+            )
+        _set_weights(model, own)
+
+    def _write_model(
+        self, weights: dict[str, Tensor], validation: Validation | None, made_of: str
+    ) -> None:
+        prepared = self.prepared
+        self.last = validation or self.last
+        card = write_card(
+            prepared.config,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            parameters=self.parameters,
+            corpus=[
+                path.name
+                for path in (*prepared.config.corpus.source, *prepared.config.corpus.target)
+            ],
+            pairs=len(prepared.training.pairs),
+            validation=validation,
+            made_of=made_of,
+        )
+        loaded = LoadedModel(
+            model=self.trainer.model,
+            tokenizers=prepared.tokenizers,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            decoding=prepared.config.decoding,
+            max_length=prepared.config.batching.max_length,
+        )
+        save_model_folder(self.folder.model, loaded, weights, card)
+
+
+def _set_weights(model: Transformer, weights: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, parameter in parameters_of(model).items():
+            parameter.copy_(weights[name])

@@ -1,0 +1,119 @@
+"""The run folder: everything that a run writes, and the lock that keeps a second trainer out."""
+
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from interlingua import __version__
+from interlingua.errors import OutputError, TrainingError
+from interlingua.files import write_text
+
+__all__ = ["RunFolder", "set_aside"]
+
+
+class RunFolder:
+    """Paths of one run; see ``docs/architecture.md`` for what each holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.toml"
+        self.environment = self.path / "environment.json"
+        self.corpus = self.path / "corpus"
+        self.corpus_lock = self.path / "corpus.lock"
+        self.tokenizer = self.path / "tokenizer"
+        self.shards = self.path / "shards"
+        self.checkpoints = self.path / "checkpoints"
+        self.metrics = self.path / "metrics.jsonl"
+        self.samples = self.path / "samples.jsonl"
+        self.attention = self.path / "attention"
+        self.model = self.path / "model"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for this process.
+
+        Raises:
+            OutputError: the folder cannot be made.
+            TrainingError: another process is training in it.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise OutputError(
+                f"{self.path}: cannot be written ({error.strerror}); choose another --run-dir"
+            ) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise TrainingError(
+                    f"{self.path}: another process is training in this folder; "
+                    "wait for it, or choose another --run-dir"
+                ) from None
+            yield
+
+    def write_environment(self) -> None:
+        """Record what the numbers of this run depend on."""
+        content = {
+            "interlingua": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "system": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        }
+        write_text(self.environment, json.dumps(content, indent=2) + "\n")
+
+    def log(self, path: Path, record: Mapping[str, Any]) -> None:
+        """Add one line to ``metrics.jsonl`` or ``samples.jsonl``.
+
+        Raises:
+            OutputError: the disk is full or the file cannot be written.
+        """
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(dict(record), ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise OutputError(
+                f"{path}: cannot be written ({error.strerror}); make room, then run the same command "
+                "again: it resumes from the last checkpoint"
+            ) from error
+
+    def forget_after(self, path: Path, step: int) -> None:
+        """Drop the lines beyond ``step``, which a resumed run will write again."""
+        if not path.exists():
+            return
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        kept = [line for line in lines if json.loads(line).get("step", 0) <= step]
+        write_text(path, "".join(line + "\n" for line in kept))
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename an existing run to NAME.1 (or the next free number); return its new name."""
+    if not path.exists():
+        return None
+    number = 1
+    while (new := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    path.rename(new)
+    return new
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor()
+    return platform.processor()
