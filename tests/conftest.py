@@ -25,7 +25,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "full",
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     print_blob=True,
     suppress_health_check=_HEALTH,
