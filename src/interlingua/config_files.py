@@ -279,10 +279,6 @@ def _refuse_contradictions(config: RunConfig, locate: Locate) -> None:
             raise ConfigError(
                 f"{locate(f'corpus.{given}')}: corpus.{given} is given without corpus.{missing}; give both"
             )
-    if corpus.embedded and corpus.source:
-        raise ConfigError(
-            f"{locate('corpus.embedded')}: corpus.embedded excludes corpus.source; give one of the two"
-        )
     if tokens.byte_level and tokens.kind not in (None, "bpe"):
         raise ConfigError(
             f"{locate('tokenization.byte_level')}: tokenization.byte_level works with kind bpe, not {tokens.kind}"

@@ -156,7 +156,6 @@ def test_an_unset_variable_is_named_with_file_line_and_remedy(
             2,
             "corpus.valid_target is given without corpus.valid_source",
         ),
-        ("[corpus]\nembedded='copy'\nsource='a'\ntarget='b'\n", 2, "excludes corpus.source"),
         ("[tokenization]\nkind='word'\nbyte_level=true\n", 3, "works with kind bpe, not word"),
         (
             "[tokenization]\nkind='char'\nsampling=0.1\n",

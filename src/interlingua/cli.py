@@ -1,0 +1,387 @@
+"""The command line: one short function a command; it reads what was typed, asks a room, and prints.
+
+Nothing heavy is imported before a command needs it: ``--help`` and mistakes in flags never wait for torch.
+The exit status is told in ``errors`` and ``cli_streams``.
+"""
+
+import inspect as introspection
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import interlingua
+from interlingua.cli_flags import (
+    MachineFlags,
+    RunFlags,
+    ScoreFlags,
+    SearchFlags,
+    TextFlags,
+    spell_out_settings,
+)
+from interlingua.cli_streams import (
+    note,
+    open_output,
+    print_json,
+    read_aligned,
+    read_input,
+    report_failure,
+    say,
+    write_tokens,
+    write_translations,
+)
+from interlingua.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cyclopts import App, CycloptsError
+
+__all__ = ["main"]
+
+_RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
+_SEARCH, _MACHINE = SearchFlags(), MachineFlags()
+
+
+def demo(*, output: Path = Path("runs/demo-ro-en"), fresh: bool = False, json: bool = False) -> int:
+    """Train a Romanian-to-English translator on an embedded corpus, and show what it can do.
+
+    Args:
+        output: folder of the run.
+        fresh: rename an earlier demo to NAME.1 and start again.
+        json: print the results as JSON.
+    """
+    from interlingua.cli_demo import run_demo
+
+    shown = run_demo(output, fresh=fresh)
+    say(shown.to_json() if json else shown.to_text())
+    return shown.exit_status
+
+
+def train(
+    config: Path | None = None, *, run: RunFlags = _RUN, fresh: bool = False, json: bool = False
+) -> int:
+    """Train a translator from a parallel corpus; the same command again resumes.
+
+    Needs CONFIG, or --source and --target. What is left out is chosen from the corpus, and it says why.
+    Any value of the configuration is also a flag, --section.key VALUE: see interlingua config explain.
+
+    Args:
+        config: configuration file (TOML); flags win over it.
+        fresh: rename an earlier run to NAME.1 and start again.
+        json: print the result as JSON.
+    """
+    settings = run.load(config)
+    from interlingua.cli_results import describe_training, exit_status_of, list_training
+    from interlingua.training.run import train as train_run
+
+    result = train_run(settings, fresh=fresh)
+    print_json(list_training(result)) if json else say(describe_training(result))
+    return exit_status_of(result)
+
+
+def translate(
+    model: Path,
+    *text: str,
+    io: TextFlags = _TEXT,
+    n_best: int = 1,
+    search: SearchFlags = _SEARCH,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Translate TEXT, a file, or standard input: one line in, one line out.
+
+    With --n-best above 1 each translation is a line "N ||| text ||| score", N counting the input from 0.
+
+    Args:
+        model: run folder or model folder.
+        text: sentences, each in quotes; one that begins with a hyphen goes after --.
+        n_best: translations of each sentence, best first.
+    """
+    lines = read_input(text, io.input)
+    from interlingua.translator import Translator
+
+    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translations = translator.translate_lines(
+        lines,
+        beam_size=search.beam_size,
+        length_penalty=search.length_penalty,
+        n_best=n_best,
+        batch_tokens=search.batch_tokens,
+    )
+    with open_output(io.output) as write:
+        write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
+
+
+def evaluate(
+    *model: Path,
+    source: Path,
+    reference: tuple[Path, ...],
+    score: ScoreFlags = _SCORE,
+    search: SearchFlags = _SEARCH,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Translate a test set and score it; several models (seeds) give mean and spread.
+
+    Args:
+        model: run folder or model folder.
+        source: text to translate, one sentence a line.
+        reference: its translation, line by line; several files are several references.
+    """
+    from interlingua.cli_evaluate import evaluate_models
+
+    sources, references = read_aligned(source, reference)
+    say(evaluate_models(model, sources, references, score, search, machine))
+
+
+def inspect(
+    model: Path, text: str, *, output: Path, json: bool = False, machine: MachineFlags = _MACHINE
+) -> None:
+    """Draw what the model does with one sentence: attention, positions, embeddings (PNG and SVG).
+
+    Args:
+        model: run folder or model folder.
+        text: the sentence, in quotes.
+        output: folder for the figures.
+        json: print the names of the files as JSON.
+    """
+    from interlingua.inspection.report import inspect as draw
+    from interlingua.translator import Translator
+
+    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    files = draw(translator, text, output)
+    if json:
+        print_json({"files": files})
+    else:
+        say("".join(f"{file}\n" for file in files))
+
+
+def prepare(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
+    """Train the tokenizer and write the shards, without training a model.
+
+    Args:
+        config: configuration file (TOML); flags win over it.
+        json: print the result as JSON.
+    """
+    settings = run.load(config)
+    from interlingua.cli_results import describe_prepared, list_prepared
+    from interlingua.training.prepare import prepare as prepare_run
+
+    prepared = prepare_run(settings, say=note)
+    print_json(list_prepared(prepared)) if json else say(describe_prepared(prepared))
+
+
+def tokenize(
+    model: Path,
+    *text: str,
+    io: TextFlags = _TEXT,
+    ids: bool = False,
+    side: Literal["source", "target"] = "source",
+) -> None:
+    """Show how a model, or any tokenizer file, cuts text into tokens.
+
+    Args:
+        model: run folder, model folder, or tokenizer file of any known kind.
+        text: sentences, each in quotes.
+        ids: numbers instead of pieces.
+        side: whose tokenizer, when the two sides have one each.
+    """
+    lines = read_input(text, io.input)
+    from interlingua.tokenization.foreign import load_any
+
+    tokenizer = load_any(model, side=side)
+    with open_output(io.output) as write:
+        write_tokens(write, lines, tokenizer, ids=ids, as_json=io.json)
+
+
+def average(run: Path, *, last: int, json: bool = False) -> None:
+    """Replace a run's model by the mean of its last checkpoints.
+
+    Args:
+        run: run folder.
+        last: how many checkpoints.
+        json: print the model folder as JSON.
+    """
+    from interlingua.checkpoints.average import average_run
+
+    folder = average_run(run, last)
+    if json:
+        print_json({"model": folder, "averaged": last})
+    else:
+        say(f"{folder} is now the mean of the last {last} checkpoints\n")
+
+
+def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
+    """Say how large a run would be: parameters, steps, time, memory, disk. Trains 20 steps to find out.
+
+    Args:
+        config: configuration file (TOML); flags win over it.
+        json: print the figures as JSON.
+    """
+    settings = run.load(config)
+    from interlingua.training.plan import plan as plan_run
+
+    planned = plan_run(settings)
+    say(planned.to_json() if json else planned.to_text())
+
+
+def schema() -> None:
+    """Print the JSON schema of a configuration, for editors that check TOML."""
+    from interlingua.config import RunConfig
+
+    print_json(RunConfig.model_json_schema())
+
+
+def explain(key: str | None = None, *, json: bool = False) -> None:
+    """Explain one key of the configuration, one section, or all.
+
+    Args:
+        key: training.seed, or training; all when left out.
+        json: print JSON.
+    """
+    from interlingua.config_files import find_settings
+
+    found = find_settings(key)
+    if json:
+        print_json([setting.to_dict() for setting in found])
+    else:
+        say("\n".join(setting.to_text() for setting in found))
+
+
+COMMANDS: tuple[Callable[..., int | None], ...] = (
+    demo,
+    train,
+    translate,
+    evaluate,
+    inspect,
+    prepare,
+    tokenize,
+    average,
+    plan,
+)
+CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
+CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; the errors that a user can mend are told in words."""
+    try:
+        if arguments is None:
+            signal.signal(signal.SIGTERM, _leave)
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        say("")
+    except SystemExit:
+        raise
+    except BaseException as error:
+        return report_failure(error)
+    return status
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """Unwind on SIGTERM, so that no temporary file stays behind."""
+    raise SystemExit(128 + number)
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    if arguments in ([], ["--help"], ["-h"]):
+        say(_overview())
+        return 0
+    if arguments == ["--version"]:
+        say(f"interlingua {interlingua.__version__}\n")
+        return 0
+    _refuse_unknown_command(arguments[0])
+    from cyclopts import CycloptsError
+
+    try:
+        status = _build_app()(
+            spell_out_settings(arguments),
+            exit_on_error=False,
+            print_error=False,
+            verbose=False,
+            result_action="return_value",
+        )
+    except CycloptsError as error:
+        raise ConfigError(_in_plain_words(error, arguments)) from error
+    return int(status or 0)
+
+
+def _overview() -> str:
+    """Write the root ``--help`` from the docstrings; without cyclopts, which would take longer than the text."""
+    rooms = [
+        line.removeprefix("* ").replace("``", "")
+        for line in (interlingua.__doc__ or "").splitlines()
+        if line.startswith("* ")
+    ]
+    lines = [f"  {command.__name__:<10} {_summary(command)}" for command in COMMANDS]
+    return "\n".join(
+        [
+            "Usage: interlingua COMMAND [ARGUMENTS]     (interlingua COMMAND --help tells more)",
+            "",
+            "A parallel corpus becomes a translator, and text becomes text. Begin with: interlingua demo",
+            "",
+            "Commands:",
+            *lines,
+            f"  {'config':<10} {CONFIG_HELP}",
+            "  --version  Print the version.",
+            "",
+            "The rooms that data passes through, in order:",
+            *(f"  {room}" for room in rooms),
+            "",
+        ]
+    )
+
+
+def _summary(command: Callable[..., object]) -> str:
+    return (introspection.getdoc(command) or "").partition("\n")[0]
+
+
+def _build_app() -> "App":
+    from cyclopts import App, Parameter
+
+    for flags in (RunFlags, TextFlags, ScoreFlags, SearchFlags, MachineFlags):
+        Parameter(name="*")(flags)
+    common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
+    app = App(
+        name="interlingua",
+        version=interlingua.__version__,
+        default_parameter=common,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+    )
+    for command in COMMANDS:
+        app.command(command)
+    config = App(name="config", help=CONFIG_HELP)
+    for command in CONFIG_COMMANDS:
+        config.command(command)
+    app.command(config)
+    return app
+
+
+def _show_default(value: object) -> str | None:
+    """Keep the help free of defaults that say nothing."""
+    return None if value in (None, False, ()) else str(value)
+
+
+def _refuse_unknown_command(name: str) -> None:
+    names = [*(command.__name__ for command in COMMANDS), "config"]
+    if name in names:
+        return
+    close = get_close_matches(name, names, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    raise ConfigError(f"unknown command {name}{meant} (commands: {', '.join(names)})")
+
+
+def _in_plain_words(error: "CycloptsError", arguments: Sequence[str]) -> str:
+    """Say what is wrong with the command line, and where to read on."""
+    from cyclopts import MissingArgumentError
+
+    words = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        name = error.keyword or error.argument.name
+        positional = error.argument.index is not None and error.keyword is None
+        words = f"{name.lstrip('-').upper() if positional else name} is missing, or its value is"
+    if "nknown option" in words and arguments[0] in ("translate", "inspect", "tokenize"):
+        words += "; text that begins with a hyphen goes after --"
+    return f"{words} (interlingua {arguments[0]} --help tells more)"

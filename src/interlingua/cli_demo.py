@@ -1,0 +1,115 @@
+"""The ``demo`` command: train on the embedded corpus, translate what was never seen, say what came out."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlingua.cli_results import exit_status_of
+from interlingua.config import CorpusConfig, RunConfig
+from interlingua.corpus.embedded import write_embedded
+from interlingua.corpus.lines import read_lines
+from interlingua.evaluation.metrics import corpus_bleu
+from interlingua.inspection.report import draw_attention
+from interlingua.training.run import TrainResult, train
+from interlingua.translator import Translator
+
+__all__ = ["DemoResult", "demo_config", "run_demo"]
+
+NUM_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the demo shows at its end."""
+
+    training: TrainResult
+    sentences: int
+    """Test sentences; none of them was seen in training."""
+    bleu: float
+    exact: float
+    """Share of the translations that equal their reference, 0 to 100."""
+    examples: tuple[tuple[str, str, str], ...]
+    """Source, translation, reference."""
+    heat_map: Path
+
+    @property
+    def exit_status(self) -> int:
+        """What the shell hears."""
+        return exit_status_of(self.training)
+
+    def to_text(self) -> str:
+        """Tell it to a person, and what to do next."""
+        width = max(len(source) for source, _, _ in self.examples)
+        shown = [
+            f"  {source:<{width}}  ->  {translation}"
+            + ("" if translation == reference else f"     (reference: {reference})")
+            for source, translation, reference in self.examples
+        ]
+        model = self.training.run_dir
+        return "\n".join(
+            [
+                f"Trained for {self.training.seconds:,.0f} seconds ({self.training.steps:,} steps).",
+                f"{self.sentences:,} sentences that the model has never seen: "
+                f"BLEU {self.bleu:.2f}, {self.exact:.2f} % exactly right. For example:",
+                "",
+                *shown,
+                "",
+                f"Model folder:  {self.training.model_dir}",
+                f"Attention:     {self.heat_map}",
+                f'Try next:      interlingua translate {model} "{self.examples[0][0]}"',
+                "               interlingua train --source YOUR.ro --target YOUR.en",
+                "",
+            ]
+        )
+
+    def to_json(self) -> str:
+        """Tell it to a program."""
+        return (
+            json.dumps(
+                {
+                    "run_dir": str(self.training.run_dir),
+                    "model_dir": str(self.training.model_dir),
+                    "seconds": self.training.seconds,
+                    "steps": self.training.steps,
+                    "sentences": self.sentences,
+                    "bleu": self.bleu,
+                    "exact": self.exact,
+                    "examples": [
+                        {"source": source, "translation": translation, "reference": reference}
+                        for source, translation, reference in self.examples
+                    ],
+                    "heat_map": str(self.heat_map),
+                },
+                ensure_ascii=False,
+            )
+            + "\n"
+        )
+
+
+def demo_config(output: Path) -> RunConfig:
+    """Return the configuration of the demo, the same as ``recipes/demo_ro_en.toml``."""
+    return RunConfig(run_dir=output, corpus=CorpusConfig(embedded="demo-ro-en"))
+
+
+def run_demo(output: Path, *, fresh: bool) -> DemoResult:
+    """Train in ``output``, or continue there, and translate the test set.
+
+    Raises:
+        OutputError: ``output`` cannot be written.
+        ConfigError: ``output`` holds another run.
+    """
+    config = demo_config(output)
+    training = train(config, fresh=fresh)
+    files = write_embedded("demo-ro-en", output / "corpus", config.training.seed)
+    sources, references = read_lines(files.test_source), read_lines(files.test_target)
+    translator = Translator.load(training.model_dir)
+    translations = [each.text for each in translator.translate(sources)]
+    pairs = list(zip(sources, translations, references, strict=True))
+    return DemoResult(
+        training=training,
+        sentences=len(sources),
+        bleu=corpus_bleu(translations, [references]),
+        exact=100 * sum(found == wanted for _, found, wanted in pairs) / len(pairs),
+        examples=tuple(pairs[:: max(1, len(pairs) // NUM_SHOWN)][:NUM_SHOWN]),
+        heat_map=draw_attention(translator, sources[0], output / "attention.png"),
+    )

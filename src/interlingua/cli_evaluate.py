@@ -1,0 +1,84 @@
+"""The ``evaluate`` command: translate a test set with one or several models, and score what comes out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
+from interlingua.cli_streams import one_line
+from interlingua.errors import ConfigError
+from interlingua.evaluation.metrics import METRIC_NAMES
+from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
+from interlingua.evaluation.runs import RunsSummary, summarise_runs
+from interlingua.files import write_text
+from interlingua.translator import Translator
+
+__all__ = ["evaluate_models"]
+
+
+def evaluate_models(
+    models: Sequence[Path],
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    score: ScoreFlags,
+    search: SearchFlags,
+    machine: MachineFlags,
+) -> str:
+    """Return the report on one model, or the mean and spread of several, as ``score.format`` wants it.
+
+    Raises:
+        ConfigError: no model, an unknown metric, or flags that need a single model.
+        ModelError: a model that cannot be read.
+        OutputError: the translations cannot be written.
+    """
+    metrics = _read_metrics(score.metrics)
+    if not models:
+        raise ConfigError("no model is given; name a run folder or a model folder")
+    if len(models) > 1 and (score.against or score.output):
+        raise ConfigError("--against and --output go with one model; leave out the others")
+    baseline = score.against and _translate(score.against, sources, search, machine)[0]
+    reports = []
+    for model in models:
+        outputs, target_lang = _translate(model, sources, search, machine)
+        if score.output:
+            write_text(score.output, "".join(f"{line}\n" for line in outputs))
+        reports.append(
+            evaluate_outputs(
+                sources,
+                outputs,
+                references,
+                metrics=metrics,
+                against=baseline or None,
+                target_lang=target_lang,
+            )
+        )
+    report = reports[0] if len(reports) == 1 else summarise_runs(reports)
+    return _write(report, "json" if score.json else score.format)
+
+
+def _read_metrics(names: str) -> tuple[str, ...]:
+    metrics = tuple(name.strip().lower() for name in names.split(","))
+    for name in metrics:
+        if name not in METRIC_NAMES:
+            raise ConfigError(f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}")
+    return metrics
+
+
+def _translate(
+    model: Path, sources: Sequence[str], search: SearchFlags, machine: MachineFlags
+) -> tuple[list[str], str]:
+    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translations = translator.translate(
+        sources,
+        beam_size=search.beam_size,
+        length_penalty=search.length_penalty,
+        batch_tokens=search.batch_tokens,
+    )
+    return [one_line(each.text) for each in translations], translator.target_lang
+
+
+def _write(report: EvaluationReport | RunsSummary, form: str) -> str:
+    if form == "json":
+        return report.to_json()
+    if form == "markdown":
+        return report.to_markdown()
+    return report.to_latex() if form == "latex" else report.to_text()

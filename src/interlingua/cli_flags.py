@@ -1,0 +1,153 @@
+"""Flags that several commands share, and how ``--section.key VALUE`` reaches the configuration."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from interlingua.errors import ConfigError
+
+if TYPE_CHECKING:
+    from interlingua.config import RunConfig
+
+__all__ = [
+    "MachineFlags",
+    "RunFlags",
+    "ScoreFlags",
+    "SearchFlags",
+    "TextFlags",
+    "spell_out_settings",
+]
+
+_SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
+_WITH_SETTINGS = ("train", "prepare", "plan")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """What decides a run, beside its configuration file."""
+
+    source: tuple[Path, ...] = ()
+    """Source text, one sentence a line, UTF-8; several files are read one after the other."""
+    target: tuple[Path, ...] = ()
+    """Target text, line by line the translation of the source."""
+    source_lang: str | None = None
+    """Language of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language of the target; by default the suffix of its file name."""
+    valid_source: tuple[Path, ...] = ()
+    """Validation source; by default some of the training pairs are split off."""
+    valid_target: tuple[Path, ...] = ()
+    """Validation target."""
+    run_dir: Path | None = None
+    """Folder of the run; by default runs/SOURCE-TARGET, by language."""
+    set: tuple[str, ...] = ()
+    """SECTION.KEY=VALUE, any value of the configuration; --section.key VALUE is the same."""
+
+    def load(self, path: Path | None) -> "RunConfig":
+        """Read the configuration that ``path`` and these flags give together.
+
+        Raises:
+            ConfigError: a wrong key or value, or nothing to read text from.
+        """
+        from interlingua.config_files import load_config
+
+        config = load_config(path, self.to_overrides())
+        if not config.corpus.source and not config.corpus.embedded:
+            raise ConfigError(
+                "no corpus is given; name a configuration file, or the two sides of one: "
+                "--source train.ro --target train.en (or try: interlingua demo)"
+            )
+        return config
+
+    def to_overrides(self) -> dict[str, str | tuple[str, ...]]:
+        """Give what was typed, by the full name of its key."""
+        overrides: dict[str, str | tuple[str, ...]] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value and field.name != "set":
+                key = field.name if field.name == "run_dir" else f"corpus.{field.name}"
+                many = isinstance(value, tuple)
+                overrides[key] = tuple(map(str, value)) if many else str(value)
+        for setting in self.set:
+            key, equals, value = setting.partition("=")
+            if not equals:
+                raise ConfigError(f"flag --set {setting}: write SECTION.KEY=VALUE")
+            overrides[key.replace("-", "_")] = value
+        return overrides
+
+
+@dataclass(frozen=True, slots=True)
+class TextFlags:
+    """Where text comes from and goes to."""
+
+    input: str | None = None
+    """File with one sentence a line, UTF-8; - is standard input, and the default without TEXT."""
+    output: str = "-"
+    """File to write, which appears whole or not at all; - is standard output."""
+    json: bool = False
+    """One JSON object a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFlags:
+    """What computes."""
+
+    device: str = "auto"
+    """cpu, cuda, cuda:1, mps, or auto: a graphics card when there is one."""
+    threads: int | None = None
+    """CPU threads; by default all cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFlags:
+    """How translations are searched; what is left out is as the model was trained to be used."""
+
+    beam_size: int | None = None
+    """Hypotheses kept; 1 is greedy search. Usually 4."""
+    length_penalty: float | None = None
+    """Alpha in ((5 + length) / 6)^alpha: higher gives longer translations. Usually 0.6."""
+    batch_tokens: int | None = None
+    """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFlags:
+    """What is scored, and how it is written."""
+
+    metrics: str = "bleu,chrf,ter"
+    """Any of bleu, chrf, chrf++, ter, with commas between."""
+    against: Path | None = None
+    """Another model, to compare with by paired bootstrap."""
+    format: Literal["text", "json", "markdown", "latex"] = "text"
+    """How the scores are written."""
+    json: bool = False
+    """The same as --format json."""
+    output: Path | None = None
+    """File for the translations, which appears whole or not at all."""
+
+
+def spell_out_settings(arguments: Sequence[str]) -> list[str]:
+    """Turn ``--section.key VALUE`` into ``--set section.key=VALUE``, at the end of the flags.
+
+    Raises:
+        ConfigError: a key without a value.
+    """
+    given = list(arguments)
+    if not given or given[0] not in _WITH_SETTINGS:
+        return given
+    end = given.index("--") if "--" in given else len(given)
+    words, rest = iter(given[:end]), given[end:]
+    kept: list[str] = []
+    settings: list[str] = []
+    for word in words:
+        found = _SETTING.fullmatch(word)
+        if not found:
+            kept.append(word)
+            continue
+        value = found[2] if found[2] is not None else next(words, None)
+        if value is None or (found[2] is None and value.startswith("--")):
+            raise ConfigError(f"flag --{found[1]}: needs a value; see interlingua config explain")
+        settings += ["--set", f"{found[1]}={value}"]
+    return kept + settings + rest

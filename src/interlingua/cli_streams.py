@@ -1,0 +1,241 @@
+"""Text in, text out, and what the shell hears when a command ends.
+
+Exit status: that of the ``InterlinguaError``; 0 success, 70 a bug of this program, 71 out of memory, 130 Ctrl-C,
+141 the reader of the output went away, 143 SIGTERM.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
+from interlingua.files import replace_file
+
+if TYPE_CHECKING:
+    from interlingua.tokenization.tokenizer import Tokenizer
+    from interlingua.translator import Translation
+
+__all__ = [
+    "note",
+    "one_line",
+    "open_output",
+    "print_json",
+    "read_aligned",
+    "read_input",
+    "report_failure",
+    "say",
+    "write_tokens",
+    "write_translations",
+]
+
+BUG, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 70, 71, 130, 141
+
+Write = Callable[[str], None]
+
+
+def read_input(text: Sequence[str], source: str | None) -> list[str]:
+    r"""Return the lines to work on: ``text``, else the lines of the file ``source``, else standard input.
+
+    Raises:
+        ConfigError: both are given, or neither while standard input is a terminal.
+        CorpusError: the file is missing, or the bytes are not UTF-8.
+    """
+    if text and source is not None:
+        raise ConfigError("text and --input are both given; give one of the two")
+    if text:
+        return list(text)
+    if source not in (None, "-"):
+        from interlingua.corpus.lines import read_lines
+
+        return read_lines(Path(str(source)))
+    if sys.stdin is None or (source is None and sys.stdin.isatty()):
+        raise ConfigError(
+            'no text is given; add it in quotes ("O casă mare."), or --input FILE, or pipe it in'
+        )
+    return _read_standard_input()
+
+
+def _read_standard_input() -> list[str]:
+    lines = sys.stdin.buffer.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    decoded = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            decoded.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"standard input, line {number}, byte {error.start + 1}: 0x{line[error.start]:02x} is "
+                "not UTF-8; convert the text, for example: iconv -f ISO-8859-1 -t UTF-8"
+            ) from error
+    return decoded
+
+
+def read_aligned(source: Path, references: Sequence[Path]) -> tuple[list[str], list[list[str]]]:
+    """Read a source text and its references, which must have as many lines.
+
+    Raises:
+        CorpusError: a file is missing, not UTF-8, empty, or has another number of lines.
+    """
+    from interlingua.corpus.lines import read_lines
+
+    sources = read_lines(source)
+    if not sources:
+        raise CorpusError(f"{source}: is empty; give a file with one sentence a line")
+    lines = [read_lines(path) for path in references]
+    for path, reference in zip(references, lines, strict=True):
+        if len(reference) != len(sources):
+            raise CorpusError(
+                f"{source} has {len(sources):,} lines but {path} has {len(reference):,}; "
+                "line N of a reference must be the translation of line N of the source"
+            )
+    return sources, lines
+
+
+@contextlib.contextmanager
+def open_output(name: str) -> Iterator[Write]:
+    """Yield a function that writes text to the file ``name`` (whole or not at all) or to standard output (``-``).
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    if name == "-":
+        yield say
+        return
+    with replace_file(Path(name)) as file:
+        yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def write_translations(
+    write: Write,
+    lines: Sequence[str],
+    translations: Iterable["Translation"],
+    *,
+    n_best: int,
+    as_json: bool,
+) -> None:
+    """Write one line a translation; with ``n_best`` above 1 ``N ||| text ||| score``, as Moses does."""
+    for number, (line, best) in enumerate(zip(lines, translations, strict=True)):
+        ranked = [best, *best.alternatives]
+        if as_json:
+            found = [
+                {"text": each.text, "score": each.score, "tokens": each.tokens, "flags": each.flags}
+                for each in ranked
+            ]
+            write(json.dumps({"source": line, "translations": found}, ensure_ascii=False) + "\n")
+        elif n_best > 1:
+            write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
+        else:
+            write(one_line(best.text) + "\n")
+
+
+def write_tokens(
+    write: Write, lines: Sequence[str], tokenizer: "Tokenizer", *, ids: bool, as_json: bool
+) -> None:
+    """Write the tokens (or ``ids``) of each line, with spaces between."""
+    for line in lines:
+        numbers = list(tokenizer.encode(line).ids)
+        pieces = tokenizer.tokens(numbers)
+        if as_json:
+            cut = {"text": line, "tokens": pieces, "ids": numbers}
+            write(json.dumps(cut, ensure_ascii=False) + "\n")
+        else:
+            write(one_line(" ".join(map(str, numbers if ids else pieces))) + "\n")
+
+
+def one_line(text: str) -> str:
+    """Put ``text`` on one line, so that the lines of an output match those of its input."""
+    return text.replace("\n", " ")
+
+
+def _ignore(_: int) -> None:
+    """Forget how many bytes were written."""
+
+
+def say(text: str) -> None:
+    """Write ``text`` to standard output as UTF-8, whatever the locale is.
+
+    Raises:
+        OutputError: standard output cannot be written (a full disk).
+    """
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"standard output: cannot be written ({error.strerror or error}); free some space"
+        ) from error
+
+
+def print_json(value: object) -> None:
+    """Write ``value`` as one line of JSON to standard output."""
+    say(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def report_failure(error: BaseException) -> int:
+    """Tell the user in plain words why a command failed, and return the exit status."""
+    if os.environ.get("INTERLINGUA_TRACEBACK", "") not in ("", "0"):
+        traceback.print_exception(error)
+    if isinstance(error, BrokenPipeError):
+        _abandon_standard_output()
+        return PIPE_CLOSED
+    if isinstance(error, KeyboardInterrupt):
+        note("stopped by Ctrl-C")
+        return INTERRUPTED
+    if isinstance(error, InterlinguaError):
+        note(f"error: {error}")
+        if isinstance(error, OutputError):
+            _abandon_standard_output()
+        return error.exit_status
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        note(f"error: {place}{error.strerror or error}")
+        _abandon_standard_output()
+        return OutputError.exit_status if not place else InterlinguaError.exit_status
+    if _is_out_of_memory(error):
+        note(
+            "error: out of memory; take smaller batches (train: --batching.batch-tokens, elsewhere: "
+            "--batch-tokens), a smaller model, or a machine with more"
+        )
+        return OUT_OF_MEMORY
+    words = " ".join(str(error).split())
+    note(
+        f"error: {type(error).__name__}: {words} (a bug in this program: please report it, with what "
+        "INTERLINGUA_TRACEBACK=1 shows)"
+    )
+    return BUG
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Recognise Python's and torch's own kinds, without importing torch."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+
+
+def note(message: str) -> None:
+    """Write ``message`` to standard error, in whatever encoding that has."""
+    with contextlib.suppress(OSError, ValueError):
+        encoding = sys.stderr.encoding or "utf-8"
+        text = message.encode(encoding, "backslashreplace").decode(encoding)
+        print(text, file=sys.stderr, flush=True)
+
+
+def _abandon_standard_output() -> None:
+    """Point standard output at nothing, so that Python does not fail again while it shuts down."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, io.UnsupportedOperation):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError, ValueError, AttributeError, io.UnsupportedOperation):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
