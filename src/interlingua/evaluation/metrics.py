@@ -4,8 +4,7 @@ A score without its signature cannot be compared (Post 2018, "A Call for Clarity
 so every :class:`Score` carries one. The figures are those of the ``sacrebleu`` command with its defaults.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -13,31 +12,27 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest, Result
 
 from interlingua.errors import ConfigError, CorpusError
+from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, resample
 
 __all__ = [
     "METRIC_NAMES",
-    "NUM_RESAMPLES",
     "Score",
-    "build_metrics",
+    "build_metric",
     "check_counts",
+    "check_metrics",
     "choose_tokenizer",
     "closest_length",
     "corpus_bleu",
     "corpus_chrf",
-    "resample",
     "score",
+    "score_systems",
     "split_into_tokens",
 ]
 
 METRIC_NAMES = ("bleu", "chrf", "chrf++", "ter")
 
-NUM_RESAMPLES = 1000
-"""Bootstrap samples, the default of the ``sacrebleu`` command."""
-
-_ALL_DECIMALS = 15
 _CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
 _WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
 
@@ -93,35 +88,27 @@ def score(
         CorpusError: nothing to score, or a reference of another length.
     """
     check_counts(hypotheses, references)
-    built = build_metrics(metrics, references, tokenize or choose_tokenizer(target_lang))
-    num_resamples = num_resamples if confidence else 1
-    return [_score_by(metric, hypotheses, num_resamples) for metric in built.values()]
+    tokenize = tokenize or choose_tokenizer(target_lang)
+    scores = []
+    for name in check_metrics(metrics, tokenize):
+        metric = build_metric(name, references, tokenize)
+        if confidence:
+            scores += score_systems([hypotheses], metric, num_resamples)[0]
+        else:
+            result = metric.corpus_score(hypotheses, None)
+            scores.append(Score(result.name, float(result.score), str(metric.get_signature())))
+    return scores
 
 
-def resample(
-    systems: Sequence[Sequence[str]], metrics: Mapping[str, Metric], num_resamples: int
-) -> tuple[list[list[Score]], list[dict[str, float]]]:
-    """Resample sentences, the same ones for every system, and compare each system with the first.
-
-    Returns:
-        The scores of each system with 95 % intervals; and for each system after the first the p-value
-        of its difference from the first, by the name of the score.
-    """
-    named: list[tuple[str, Sequence[str]]] = [
-        (f"system {number}", system) for number, system in enumerate(systems)
-    ]
-    signatures, columns = PairedTest(
-        named, metrics, references=None, test_type="bs", n_samples=num_resamples
-    )()
-    scores: list[list[Score]] = [[] for _ in systems]
-    p_values: list[dict[str, float]] = [{} for _ in systems[1:]]
-    for name, signature in signatures.items():
-        results = [cell for cell in columns[name] if isinstance(cell, Result)]
-        for number, result in enumerate(results):
-            scores[number].append(_with_interval(name, result, str(signature)))
-            if result.p_value is not None:
-                p_values[number - 1][name] = float(result.p_value)
-    return scores, p_values
+def score_systems(
+    systems: Sequence[Sequence[str]], metric: Metric, num_resamples: int
+) -> tuple[list[Score], list[Resampled]]:
+    """Score several systems by one metric, with 95 % intervals from the same draws of sentences."""
+    resampled = resample(metric, systems, num_resamples)
+    signature = str(metric.get_signature())
+    return [
+        Score(each.name, each.value, signature, *each.interval) for each in resampled
+    ], resampled
 
 
 def corpus_bleu(
@@ -129,8 +116,8 @@ def corpus_bleu(
 ) -> float:
     """Cased BLEU of Papineni et al. 2002 on detokenized text, 0 to 100; cheap enough for each validation."""
     check_counts(hypotheses, references)
-    metric = build_metrics(["bleu"], references, tokenize)["bleu"]
-    return float(metric.corpus_score(hypotheses, references=None).score)
+    metric = build_metric("bleu", references, tokenize)
+    return float(metric.corpus_score(hypotheses, None).score)
 
 
 def corpus_chrf(
@@ -164,21 +151,40 @@ def closest_length(length: int, candidates: Sequence[int]) -> int:
     return min(candidates, key=lambda candidate: (abs(candidate - length), candidate))
 
 
-def build_metrics(
-    names: Sequence[str], references: Sequence[Sequence[str]], tokenize: str
-) -> dict[str, Metric]:
-    """Make sacreBLEU's metric for each name, with the statistics of the references already taken.
+def build_metric(name: str, references: Sequence[Sequence[str]], tokenize: str) -> Metric:
+    """Make sacreBLEU's metric of a name that ``check_metrics`` gave, with the references already counted.
+
+    The counts are large (chrF: about 50 kB a line), so keep one metric at a time.
+
+    Raises:
+        ConfigError: a tokenization that does not exist or is not installed.
+    """
+    match name:
+        case "bleu":
+            return _bleu(tokenize, references)
+        case "chrf":
+            return CHRF(references=references)
+        case "chrf++":
+            return CHRF(word_order=2, references=references)
+        case _:
+            return TER(references=references)
+
+
+def check_metrics(names: Sequence[str], tokenize: str | None = None) -> tuple[str, ...]:
+    """Bring names of metrics into their written form, before a long translation rather than after it.
 
     Raises:
         ConfigError: a metric or tokenization that does not exist or is not installed.
     """
-    wanted = list(dict.fromkeys(name.strip().lower() for name in names))
+    wanted = tuple(dict.fromkeys(name.strip().lower() for name in names))
     if not wanted:
         raise ConfigError(f"no metric was named; choose from {', '.join(METRIC_NAMES)}")
     for name in wanted:
         if name not in METRIC_NAMES:
             raise ConfigError(_unknown("metric", name, METRIC_NAMES))
-    return {name: _build_metric(name, references, tokenize) for name in wanted}
+    if tokenize is not None:
+        _bleu(tokenize, None)
+    return wanted
 
 
 def check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
@@ -202,18 +208,6 @@ def check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
             )
 
 
-def _build_metric(name: str, references: Sequence[Sequence[str]], tokenize: str) -> Metric:
-    match name:
-        case "bleu":
-            return _bleu(tokenize, references)
-        case "chrf":
-            return CHRF(references=references)
-        case "chrf++":
-            return CHRF(word_order=2, references=references)
-        case _:
-            return TER(references=references)
-
-
 def _bleu(tokenize: str, references: Sequence[Sequence[str]] | None) -> BLEU:
     if tokenize not in BLEU.TOKENIZERS:
         raise ConfigError(_unknown("BLEU tokenization", tokenize, list(BLEU.TOKENIZERS)))
@@ -226,24 +220,6 @@ def _bleu(tokenize: str, references: Sequence[Sequence[str]] | None) -> BLEU:
             f"the BLEU tokenization {tokenize!r} cannot be used here: {reason} "
             "Install what it needs, or choose another, such as char"
         ) from error
-
-
-def _score_by(metric: Metric, hypotheses: Sequence[str], num_resamples: int) -> Score:
-    result = metric.corpus_score(hypotheses, references=None, n_bootstrap=num_resamples)
-    signature = str(metric.get_signature())
-    if num_resamples <= 1:
-        return Score(result.name, float(result.score), signature)
-    # The interval is public only in the JSON form, which leaves it out when every resample scores 0.
-    written = json.loads(result.format(width=_ALL_DECIMALS, signature=signature, is_json=True))
-    mean, margin = written.get("confidence_mean", 0.0), written.get("confidence_var", 0.0)
-    return Score(result.name, float(result.score), signature, mean - margin, mean + margin)
-
-
-def _with_interval(name: str, result: Result, signature: str) -> Score:
-    if result.mean is None or result.ci is None:
-        return Score(name, float(result.score), signature)
-    low, high = result.mean - result.ci, result.mean + result.ci
-    return Score(name, float(result.score), signature, float(low), float(high))
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> str:

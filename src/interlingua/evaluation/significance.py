@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlingua.errors import CorpusError
+from interlingua.evaluation.bootstrap import NUM_RESAMPLES, p_value
 from interlingua.evaluation.metrics import (
-    NUM_RESAMPLES,
     Score,
-    build_metrics,
+    build_metric,
     check_counts,
+    check_metrics,
     choose_tokenizer,
-    resample,
+    score_systems,
 )
 
 __all__ = ["SIGNIFICANCE_LEVEL", "Comparison", "compare"]
@@ -68,9 +69,10 @@ def compare(
             f"the other system's output has {len(baseline):,} lines but this one's has "
             f"{len(hypotheses):,}; both must translate the same sentences"
         )
-    built = build_metrics(metrics, references, tokenize or choose_tokenizer(target_lang))
-    scores, p_values = resample([baseline, hypotheses], built, num_resamples)
-    return [
-        Comparison(system, other, p_values[0][system.name])
-        for other, system in zip(*scores, strict=True)
-    ]
+    tokenize = tokenize or choose_tokenizer(target_lang)
+    comparisons = []
+    for name in check_metrics(metrics, tokenize):
+        metric = build_metric(name, references, tokenize)
+        (system, other), draws = score_systems([hypotheses, baseline], metric, num_resamples)
+        comparisons.append(Comparison(system, other, p_value(*draws)))
+    return comparisons

@@ -3,6 +3,7 @@ import pytest
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.evaluation.metrics import (
     METRIC_NAMES,
+    check_metrics,
     choose_tokenizer,
     closest_length,
     corpus_bleu,
@@ -85,6 +86,12 @@ def test_an_unknown_metric_is_refused_with_the_nearest_name() -> None:
         score(HYPOTHESES, REFERENCES, ["xyzzy"])
     with pytest.raises(ConfigError, match="no metric was named"):
         score(HYPOTHESES, REFERENCES, [])
+
+
+def test_names_can_be_checked_before_there_is_anything_to_score() -> None:
+    assert check_metrics([" BLEU", "ter", "bleu"], "char") == ("bleu", "ter")
+    with pytest.raises(ConfigError, match="BLEU tokenization"):
+        check_metrics(["bleu"], "13b")
 
 
 def test_an_unknown_tokenization_is_refused_with_the_nearest_name() -> None:
