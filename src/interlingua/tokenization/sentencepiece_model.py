@@ -1,0 +1,159 @@
+"""A SentencePiece ``.model`` or ``.spm`` file, read without the library that wrote it.
+
+The file is a protocol buffer. Only the fields below matter for applying it; the others say how it was trained.
+
+Source: ``sentencepiece_model.proto`` of SentencePiece 0.2.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from interlingua.errors import TokenizerError
+from interlingua.tokenization.charsmap import Charsmap
+from interlingua.tokenization.normalisation import SentencePieceNormaliser
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Spacing
+from interlingua.tokenization.segmentation import whole_pattern
+from interlingua.tokenization.vocabulary import SPECIAL_PIECES, Specials, Vocabulary
+
+__all__ = ["read_sentencepiece"]
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
+_KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+
+Value = int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One entry: its text, its score, and what it is for."""
+
+    text: str
+    score: float
+    role: int
+
+
+def read_sentencepiece(content: bytes) -> PieceTokenizer:
+    """Return the tokenizer that gives the ids of the model in ``content``."""
+    try:
+        model = list(_fields(content))
+        pieces = [_read_piece(_bytes(value)) for number, value in model if number == 1]
+        trainer = _last(model, 2)
+        normalizer = _last(model, 3)
+    except (struct.error, IndexError, UnicodeDecodeError):
+        raise TokenizerError(
+            "is not a whole SentencePiece model; copy it again from where it was made"
+        ) from None
+    if not pieces:
+        raise TokenizerError(
+            "is not a SentencePiece model (it has no pieces); give a .model or .spm file"
+        )
+    kind = _KINDS[_integer(trainer, 3, 1)]
+    if _integer(trainer, 24, 0):
+        raise TokenizerError(
+            "marks the space after a word and not before it, which is not known here; train it anew"
+        )
+    vocabulary = _build_vocabulary(pieces, trainer)
+    normaliser = SentencePieceNormaliser(
+        Charsmap(b"".join(_bytes(value) for number, value in normalizer if number == 2)),
+        collapse_spaces=bool(_integer(normalizer, 4, 1)),
+        whole=whole_pattern(vocabulary.whole),
+    )
+    spacing = Spacing(first_mark=bool(_integer(normalizer, 3, 1)))
+    return PieceTokenizer(kind, vocabulary, normaliser, spacing)
+
+
+def _build_vocabulary(pieces: list[Piece], trainer: list[tuple[int, Value]]) -> Vocabulary:
+    names = {piece.text: number for number, piece in enumerate(pieces)}
+    texts, scores = [piece.text for piece in pieces], [piece.score for piece in pieces]
+
+    def special(field: int, default: int, name: str) -> int:
+        number = _integer(trainer, field, default)
+        if 0 <= number < len(pieces) and pieces[number].role in (_CONTROL, _UNKNOWN):
+            return number
+        if name in names and pieces[names[name]].role in (_CONTROL, _UNKNOWN):
+            return names[name]
+        texts.append(name)
+        scores.append(0.0)
+        return len(texts) - 1
+
+    pad, unknown, begin, end = SPECIAL_PIECES
+    specials = Specials(
+        unknown=special(40, 0, unknown),
+        begin=special(41, 1, begin),
+        end=special(42, 2, end),
+        pad=special(43, -1, pad),
+    )
+    hidden = [n for n, piece in enumerate(pieces) if piece.role in (_CONTROL, _UNKNOWN, _UNUSED)]
+    return Vocabulary(
+        tuple(texts),
+        tuple(scores),
+        specials=specials,
+        hidden=frozenset(hidden),
+        whole=frozenset(piece.text for piece in pieces if piece.role == _USER_DEFINED),
+        byte_fallback=any(piece.role == _BYTE for piece in pieces),
+    )
+
+
+def _read_piece(content: bytes) -> Piece:
+    text, score, role = "", 0.0, _NORMAL
+    for number, value in _fields(content):
+        if number == 1:
+            text = _bytes(value).decode("utf-8")
+        elif number == 2:
+            (score,) = struct.unpack("<f", _bytes(value))
+        elif number == 3 and isinstance(value, int):
+            role = value
+    return Piece(text, score, role)
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, Value]]:
+    """Yield (number, value) of each field: a varint as int, everything else as its bytes."""
+    position = 0
+    while position < len(content):
+        tag, position = _varint(content, position)
+        wire = tag & 7
+        if wire == 0:
+            value, position = _varint(content, position)
+            yield tag >> 3, value
+            continue
+        if wire == 2:
+            width, position = _varint(content, position)
+        elif wire in (1, 5):
+            width = 8 if wire == 1 else 4
+        else:
+            raise IndexError("no such wire type")
+        if position + width > len(content):
+            raise IndexError("the field reaches over the end")
+        yield tag >> 3, content[position : position + width]
+        position += width
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, position
+
+
+def _bytes(value: Value) -> bytes:
+    if isinstance(value, int):
+        raise IndexError("a number where bytes should be")
+    return value
+
+
+def _last(model: list[tuple[int, Value]], number: int) -> list[tuple[int, Value]]:
+    found = [value for field, value in model if field == number]
+    return list(_fields(_bytes(found[-1]))) if found else []
+
+
+def _integer(fields: list[tuple[int, Value]], number: int, default: int) -> int:
+    for field, value in reversed(fields):
+        if field == number and isinstance(value, int):
+            # A negative int32 is written as a 64-bit varint.
+            return value - (1 << 64) if value >> 63 else value
+    return default

@@ -1,0 +1,205 @@
+"""How a text is split into words and spelled: with a mark for the space, or byte by byte.
+
+A form splits a normalised text into words, whose pieces a segmenter then finds. Splitting costs linear time, and a
+word that is longer than any real one is split too, so that a line of a million letters costs no more than its length.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
+
+__all__ = ["BYTE_ALPHABET", "LONGEST_WORD", "ByteForm", "MetaspaceForm", "SpelledWord", "TextForm"]
+
+LONGEST_WORD = 512
+"""Characters; longer words are cut here, which no piece of a vocabulary would notice except at the cut."""
+
+LONGEST_SENTENCE = 8192
+"""The same, for an imported vocabulary whose pieces reach over spaces, so that a word cannot stand alone."""
+
+SpelledWord = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""Ids of a word, and the characters of the word that each one covers."""
+
+_STAND_IN = "\udfff"
+"""Takes the place of U+2581 in a text: it is no character, so neither a text nor a vocabulary holds it."""
+
+_UNKNOWN_SURFACE = " \u2047 "
+"""What an unknown id looks like in text, as in SentencePiece; our own encoding never makes one."""
+
+
+class TextForm(Protocol):
+    """A way to write text in the pieces of a vocabulary, and to read it again."""
+
+    def words(self, text: str) -> list[str]:
+        """Split a normalised text without surrogates; each word is looked up, cut and spelled on its own."""
+
+    def spell(self, pieces: Iterable[str]) -> SpelledWord:
+        """Return the ids of the pieces of one word; what has no id is spelled in bytes."""
+
+    def mark_width(self, words: Sequence[str]) -> int:
+        """Return how many characters the first word has in front that the text does not have."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text; ids that are not in the vocabulary must have been refused before."""
+
+
+class MetaspaceForm:
+    """SentencePiece's form: U+2581 in place of a space, and one before the first word.
+
+    A U+2581 of the text itself is spelled in bytes, so that it stays what it is.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, first_mark: bool = True, split: bool = True
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._first_mark = first_mark
+        self._split = split
+        self._bytes = {number: value for value, number in enumerate(vocabulary.byte_ids)}
+        specials = vocabulary.specials
+        silent = ({specials.pad, specials.begin, specials.end} | vocabulary.hidden) - {
+            specials.unknown
+        }
+        self._surface = {
+            number: "" if number in silent else piece.replace(SPACE_MARK, " ")
+            for number, piece in enumerate(vocabulary.pieces)
+        }
+        self._surface[specials.unknown] = _UNKNOWN_SURFACE
+
+    def words(self, text: str) -> list[str]:
+        """Split before every space; each word begins with the mark."""
+        if not text:
+            return []
+        text = text.replace(SPACE_MARK, _STAND_IN)
+        if not self._split:
+            start = SPACE_MARK if self._first_mark else ""
+            return _cut_long([start + text.replace(" ", SPACE_MARK)], LONGEST_SENTENCE)
+        words = [SPACE_MARK + word for word in text.split(" ")]
+        if not self._first_mark:
+            words[:1] = [words[0][1:]] if len(words[0]) > 1 else []
+        return _cut_long(words, LONGEST_WORD) if len(text) > LONGEST_WORD else words
+
+    def mark_width(self, words: Sequence[str]) -> int:
+        """Return 1 where a mark was put before the first word."""
+        return 1 if words and self._first_mark else 0
+
+    def spell(self, pieces: Iterable[str]) -> SpelledWord:
+        """Look the pieces up; a character without an id becomes its UTF-8 bytes, or unknown without byte fallback."""
+        known, byte_ids = self._vocabulary.ids, self._vocabulary.byte_ids
+        unknown = self._vocabulary.specials.unknown
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        start = 0
+        for piece in pieces:
+            span = (start, start + len(piece))
+            start = span[1]
+            number = known.get(piece)
+            if number is not None:
+                ids.append(number)
+                spans.append(span)
+            elif byte_ids:
+                spelled = piece.replace(_STAND_IN, SPACE_MARK).encode("utf-8")
+                ids += [byte_ids[value] for value in spelled]
+                spans += [span] * len(spelled)
+            elif ids and ids[-1] == unknown:
+                spans[-1] = (spans[-1][0], span[1])
+            else:
+                ids.append(unknown)
+                spans.append(span)
+        return tuple(ids), tuple(spans)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Join the pieces, read runs of bytes as UTF-8, and drop the space before the first word."""
+        parts: list[str] = []
+        run = bytearray()
+        for number in ids:
+            value = self._bytes.get(number)
+            if value is not None:
+                run.append(value)
+                continue
+            if run:
+                parts.append(run.decode("utf-8", errors="replace"))
+                run.clear()
+            parts.append(self._surface[number])
+        parts.append(run.decode("utf-8", errors="replace"))
+        text = "".join(parts)
+        return text[1:] if self._first_mark and text.startswith(" ") else text
+
+
+def _byte_alphabet() -> tuple[str, ...]:
+    """Return a printable character for each byte: itself where Latin-1 prints it, else one from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [value for value in range(256) if value not in printable]
+    letters = {value: chr(value) for value in printable}
+    letters |= {value: chr(256 + place) for place, value in enumerate(others)}
+    return tuple(letters[value] for value in range(256))
+
+
+BYTE_ALPHABET = _byte_alphabet()
+"""The characters that stand for bytes in a byte-level vocabulary (Radford et al. 2019, section 2.2; GPT-2's table)."""
+
+_LETTER_OF_BYTE = {value: ord(letter) for value, letter in enumerate(BYTE_ALPHABET)}
+_BYTE_OF_LETTER = {letter: value for value, letter in enumerate(BYTE_ALPHABET)}
+
+
+class ByteForm:
+    """Byte level: a piece is a sequence of bytes, each written as a printable character."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        specials = vocabulary.specials
+        surface = {
+            number: bytes(_BYTE_OF_LETTER.get(letter, 0x3F) for letter in piece)
+            for number, piece in enumerate(vocabulary.pieces)
+        }
+        surface |= dict.fromkeys((specials.pad, specials.begin, specials.end), b"")
+        surface[specials.unknown] = _UNKNOWN_SURFACE.encode("utf-8")
+        self._surface = surface
+
+    def words(self, text: str) -> list[str]:
+        """Split before every space; each word is written in the byte alphabet."""
+        if not text:
+            return []
+        first, *others = text.split(" ")
+        words = ([first] if first else []) + [" " + word for word in others]
+        words = _cut_long(words, LONGEST_WORD) if len(text) > LONGEST_WORD else words
+        return [to_byte_letters(word) for word in words]
+
+    def mark_width(self, words: Sequence[str]) -> int:
+        """Return 0: nothing is put in front."""
+        return 0
+
+    def spell(self, pieces: Iterable[str]) -> SpelledWord:
+        """Look the pieces up; every byte has one. A span covers every character that has a byte in the piece."""
+        pieces = list(pieces)
+        character: list[int] = []
+        count = -1
+        for letter in "".join(pieces):
+            count += _BYTE_OF_LETTER[letter] & 0xC0 != 0x80
+            character.append(count)
+        ids, spans, start = [], [], 0
+        for piece in pieces:
+            ids.append(self._vocabulary.ids[piece])
+            spans.append((character[start], character[start + len(piece) - 1] + 1))
+            start += len(piece)
+        return tuple(ids), tuple(spans)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Join the bytes and read them as UTF-8."""
+        joined = b"".join(self._surface[number] for number in ids)
+        return joined.decode("utf-8", errors="replace")
+
+
+def to_byte_letters(text: str) -> str:
+    """Write the UTF-8 bytes of ``text`` in the byte alphabet."""
+    return text.encode("utf-8").decode("latin-1").translate(_LETTER_OF_BYTE)
+
+
+def _cut_long(words: list[str], longest: int) -> list[str]:
+    cut: list[str] = []
+    for word in words:
+        if len(word) <= longest:
+            cut.append(word)
+        else:
+            cut += [word[start : start + longest] for start in range(0, len(word), longest)]
+    return cut

@@ -1,0 +1,254 @@
+"""Learn a vocabulary from text.
+
+Words are counted first, so that learning costs the number of different words and not the length of the corpus, and so
+that the order of the lines does not matter. SentencePiece learns the pieces of BPE, WordPiece and Unigram from the
+counts (``docs/decisions/0002-tokenizer-training.md`` says why); words and characters are simply the most frequent ones.
+"""
+
+import io
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import sentencepiece
+
+from interlingua.errors import TokenizerError
+from interlingua.tokenization.normalisation import Normaliser, as_form
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Spacing
+from interlingua.tokenization.text_form import BYTE_ALPHABET, LONGEST_WORD, to_byte_letters
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.vocabulary import (
+    BYTE_PIECES,
+    SPACE_MARK,
+    SPECIAL_PIECES,
+    Vocabulary,
+)
+
+__all__ = ["SMALLEST_VOCABULARY", "train_tokenizer"]
+
+_FIXED = (*SPECIAL_PIECES, *BYTE_PIECES)
+
+SMALLEST_VOCABULARY = len(_FIXED) + 2
+"""Specials and bytes, the space mark and one character."""
+
+_LONGEST_PIECE = 16
+"""Characters; SentencePiece's own limit."""
+
+_SEPARATORS = "\0\t\n\r"
+"""Characters that SentencePiece's table of counts cannot hold; they are spelled in bytes."""
+
+_THREADS = 4
+"""Fixed, because the sums of Unigram training depend on how the words are dealt out."""
+
+
+def train_tokenizer(
+    texts: Iterable[str],
+    *,
+    kind: str,
+    vocabulary_size: int,
+    normalization: str = "nfkc",
+    lowercase: bool = False,
+    byte_level: bool = False,
+) -> Tokenizer:
+    """Learn a tokenizer of at most ``vocabulary_size`` entries, specials and bytes included.
+
+    A corpus that is too small for the size gives fewer entries. The same texts give the same tokenizer, to the byte.
+
+    Args:
+        texts: sentences, read once.
+        kind: ``bpe``, ``unigram``, ``wordpiece``, ``word`` or ``char``.
+        vocabulary_size: entries at most.
+        normalization: ``nfkc``, ``nfc`` or ``none``; has no effect with ``byte_level``.
+        lowercase: fold case before anything else.
+        byte_level: cut bytes instead of characters, so that every text comes back as it was (``bpe`` only).
+
+    Raises:
+        TokenizerError: an argument makes no sense, or ``texts`` holds no text.
+    """
+    _check(kind, vocabulary_size, lowercase=lowercase, byte_level=byte_level)
+    normaliser = Normaliser("none" if byte_level else as_form(normalization), lowercase)
+    words = _count_words(texts, normaliser)
+    if byte_level:
+        return _train_byte_level(words, vocabulary_size, normaliser)
+    room = vocabulary_size - len(_FIXED)
+    alphabet = _choose_alphabet(words, room if kind == "char" else max(room // 2, 2))
+    if kind == "char":
+        learnt = [(letter, 0.0) for letter in alphabet]
+    elif kind == "word":
+        learnt = _frequent_words(words, alphabet, room)
+    else:
+        counts = _count_parts(words, frozenset(alphabet))
+        learnt = _learn_pieces(counts, kind, vocabulary_size, alphabet)
+    pieces = (*_FIXED, *(piece for piece, _ in learnt))
+    scores = (*(0.0 for _ in _FIXED), *(score for _, score in learnt))
+    return PieceTokenizer(kind, Vocabulary(pieces, scores), normaliser)
+
+
+def _check(kind: str, vocabulary_size: int, *, lowercase: bool, byte_level: bool) -> None:
+    if kind not in ("bpe", "unigram", "wordpiece", "word", "char"):
+        raise TokenizerError(
+            f"{kind!r} is not a kind of tokenizer; choose bpe, unigram, wordpiece, word or char"
+        )
+    if byte_level and kind != "bpe":
+        raise TokenizerError(
+            f"byte_level works with bpe only, not with {kind}; set tokenization.kind to bpe"
+        )
+    if byte_level and lowercase:
+        raise TokenizerError(
+            "byte_level keeps every text as it is and lowercase changes it; choose one of the two"
+        )
+    if vocabulary_size < SMALLEST_VOCABULARY:
+        raise TokenizerError(
+            f"a vocabulary of {vocabulary_size} is too small: {len(_FIXED)} entries are special symbols and bytes; "
+            f"set tokenization.vocabulary_size to {SMALLEST_VOCABULARY} at the least, better to 1000 or more"
+        )
+
+
+def _count_words(texts: Iterable[str], normaliser: Normaliser) -> Counter[str]:
+    """Count what stands between spaces; the empty word between two spaces counts as well."""
+    words: Counter[str] = Counter()
+    for text in texts:
+        words.update(normaliser(text).split(" "))
+    if not any(words):
+        raise TokenizerError("there is no text to learn a tokenizer from; is the corpus empty?")
+    return words
+
+
+def _choose_alphabet(words: Counter[str], room: int) -> list[str]:
+    """Return the space mark and the most frequent characters, at most ``room`` in all.
+
+    A character that makes up less than a millionth of the text is left to the bytes: noise would fill the vocabulary.
+    """
+    letters: Counter[str] = Counter()
+    for word, count in words.items():
+        for letter in word:
+            letters[letter] += count
+    del letters[SPACE_MARK]
+    rare = letters.total() // 1_000_000
+    kept = sorted((-count, letter) for letter, count in letters.items() if count > rare)
+    return [SPACE_MARK, *(letter for _, letter in kept[: room - 1])]
+
+
+def _frequent_words(words: Counter[str], alphabet: list[str], room: int) -> list[tuple[str, float]]:
+    """Return the most frequent words, and the characters that spell the others."""
+    ranked = sorted((-count, word) for word, count in words.items() if word)
+    marked = [SPACE_MARK + word for _, word in ranked if SPACE_MARK not in word]
+    kept = [word for word in marked if len(word) <= LONGEST_WORD][: room - len(alphabet)]
+    return [(piece, 0.0) for piece in (*kept, *alphabet)]
+
+
+def _count_parts(words: Counter[str], alphabet: frozenset[str]) -> Counter[str]:
+    """Count what is left of the words when they are cut at characters outside the alphabet."""
+    usable = alphabet - {SPACE_MARK, *_SEPARATORS}
+    parts: Counter[str] = Counter()
+    for word, count in words.items():
+        part = SPACE_MARK
+        for letter in word[:LONGEST_WORD]:
+            if letter in usable:
+                part += letter
+            else:
+                parts[part] += count
+                part = ""
+        parts[part] += count
+    del parts[""]
+    return parts
+
+
+def _learn_pieces(
+    counts: Counter[str], kind: str, vocabulary_size: int, alphabet: list[str]
+) -> list[tuple[str, float]]:
+    """Return pieces and scores, the best first; every character of the alphabet is among them."""
+    learnt = _run_sentencepiece(
+        counts,
+        model_type="unigram" if kind == "unigram" else "bpe",
+        vocab_size=vocabulary_size,
+    )
+    pieces = {piece: score for piece, score in learnt if piece not in _FIXED}
+    worst = min(pieces.values(), default=0.0)
+    missing = [letter for letter in alphabet if letter not in pieces]
+    room = vocabulary_size - len(_FIXED) - len(missing)
+    kept = list(pieces.items())[:room]
+    return kept + [(letter, worst - 1.0 - place) for place, letter in enumerate(missing)]
+
+
+def _train_byte_level(
+    words: Counter[str], vocabulary_size: int, normaliser: Normaliser
+) -> Tokenizer:
+    """Learn BPE over bytes; a space is the first byte of the word after it."""
+    parts: Counter[str] = Counter()
+    for word, count in words.items():
+        for part in _runs_of_one_class(" " + word[:LONGEST_WORD]):
+            parts[to_byte_letters(part)] += count
+    alphabet = list(BYTE_ALPHABET)
+    learnt = _run_sentencepiece(
+        parts,
+        model_type="bpe",
+        vocab_size=vocabulary_size,
+        byte_fallback=False,
+        split_by_unicode_script=False,
+        split_by_number=False,
+    )
+    merged = [piece for piece, _ in learnt if len(piece) > 1 and piece not in SPECIAL_PIECES]
+    room = vocabulary_size - len(_FIXED)
+    pieces = (*SPECIAL_PIECES, *alphabet, *merged[:room])
+    scores = tuple(-float(number) for number in range(len(pieces)))
+    vocabulary = Vocabulary(pieces, scores, byte_fallback=False)
+    return PieceTokenizer("bpe", vocabulary, normaliser, Spacing(byte_level=True, first_mark=False))
+
+
+def _runs_of_one_class(word: str) -> Iterator[str]:
+    """Cut between letters, digits and everything else, so that no piece mixes them; a space goes with what follows."""
+    start = 0
+    for place in range(2, len(word)):
+        if _class_of(word[place]) != _class_of(word[place - 1]):
+            yield word[start:place]
+            start = place
+    yield word[start:]
+
+
+def _class_of(letter: str) -> str:
+    major = unicodedata.category(letter)[0]
+    return "L" if major in "LM" else "N" if major == "N" else "other"
+
+
+def _run_sentencepiece(
+    counts: Counter[str],
+    *,
+    model_type: str,
+    vocab_size: int,
+    byte_fallback: bool = True,
+    split_by_unicode_script: bool = True,
+    split_by_number: bool = True,
+) -> list[tuple[str, float]]:
+    """Return the learnt pieces with their scores, in order; none if the corpus is too small to learn any."""
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(f"{part}\t{count}" for part, count in sorted(counts.items())),
+            input_format="tsv",
+            model_writer=model,
+            model_type=model_type,
+            vocab_size=vocab_size,
+            hard_vocab_limit=False,
+            byte_fallback=byte_fallback,
+            split_by_unicode_script=split_by_unicode_script,
+            split_by_number=split_by_number,
+            max_sentencepiece_length=_LONGEST_PIECE,
+            character_coverage=1.0,
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            num_threads=_THREADS,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        print(error)
+        return []
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    first = len(_FIXED) if byte_fallback else len(SPECIAL_PIECES)
+    numbers = range(first, processor.vocab_size())
+    return [(processor.id_to_piece(number), processor.get_score(number)) for number in numbers]
