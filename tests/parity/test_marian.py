@@ -1,4 +1,4 @@
-"""The same numbers as the Marian model of Hugging Face: forward, loss and every gradient.
+"""The same numbers as the Marian model of Hugging Face: forward, loss, every gradient, and the step that follows.
 
 Marian lays its sines and cosines side by side instead of in turn, so its position table is copied; everything
 else is the paper's. The peer is built from a random configuration; nothing is downloaded.
@@ -13,8 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from interlingua.config import TrainingConfig
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
+from interlingua.training.objective import label_smoothed_cross_entropy
+from interlingua.training.optimizer import build_optimizer
 
 transformers = pytest.importorskip("transformers", reason="needs the test extra: transformers")
 
@@ -57,7 +60,7 @@ def draw_case(seed: int, dtype: torch.dtype) -> Case:
     architecture = Architecture(
         encoder_layers=draw.randint(1, 3),
         decoder_layers=draw.randint(1, 3),
-        d_model=heads * 2 * draw.randint(1, 5),
+        d_model=heads * 2 * draw.randint(2, 5),
         d_ff=draw.randint(1, 24),
         heads=heads,
         dropout=0.0,
@@ -180,7 +183,7 @@ def attention(ours: nn.Module, theirs: nn.Module) -> list[tuple[nn.Module, nn.Mo
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["fp64", "fp32"])
 @pytest.mark.parametrize("seed", range(50))
-def test_logits_loss_and_every_gradient_equal_those_of_marian(
+def test_logits_loss_gradients_and_step_equal_those_of_marian(
     seed: int, dtype: torch.dtype
 ) -> None:
     case = draw_case(seed, dtype)
@@ -194,24 +197,31 @@ def test_logits_loss_and_every_gradient_equal_those_of_marian(
     assert theirs.dtype == dtype
     assert_close(ours[real], theirs[real], "logits")
 
-    def loss_of(logits: Tensor) -> Tensor:
-        return functional.cross_entropy(
-            logits.flatten(0, 1),
-            case.target.flatten(),
-            ignore_index=case.pad,
-            label_smoothing=0.1,
-        )
-
-    our_loss, their_loss = loss_of(ours), loss_of(theirs)
+    our_loss = label_smoothed_cross_entropy(ours[real], case.target[real], 0.1) / real.sum()
+    their_loss = functional.cross_entropy(
+        theirs.flatten(0, 1), case.target.flatten(), ignore_index=case.pad, label_smoothing=0.1
+    )
     assert_close(our_loss.detach(), their_loss.detach(), "loss")
+
     our_loss.backward()
     their_loss.backward()
     compared = set()
     for i, (mine, peer) in enumerate(correspondence(case.ours, case.theirs)):
         assert mine.grad is not None
         assert_close(mine.grad, peer.grad, f"gradient {i}")
+        # From here on both have the same gradient to the last bit.
+        peer.grad.copy_(mine.grad)
         compared.add(id(mine))
     assert compared == {id(parameter) for parameter in case.ours.parameters()}
+
+    adam = torch.optim.Adam(case.theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    optimizer = build_optimizer(case.ours, TrainingConfig())
+    for group in (*optimizer.param_groups, *adam.param_groups):
+        group["lr"] = 0.01
+    optimizer.step()
+    adam.step()
+    for i, (mine, peer) in enumerate(correspondence(case.ours, case.theirs)):
+        assert_close(mine.detach(), peer.detach(), f"parameter {i} after the step")
 
 
 @pytest.mark.parametrize("seed", range(10))
