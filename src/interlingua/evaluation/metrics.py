@@ -34,7 +34,8 @@ __all__ = [
 METRIC_NAMES = ("bleu", "chrf", "chrf++", "ter")
 
 _CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
-_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
+_WITHOUT_SPACES = {"ja", "jpn", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
+_WITHOUT_SPACES |= {"th", "tha"}  # codespell:ignore tha
 
 
 @dataclass(frozen=True, slots=True)
