@@ -30,7 +30,6 @@ from interlingua.cli_streams import (
     read_input,
     report_failure,
     say,
-    write_tokens,
     write_translations,
 )
 from interlingua.errors import ConfigError
@@ -187,9 +186,9 @@ def tokenize(
         side: whose tokenizer, when the two sides have one each.
     """
     lines = read_input(text, io.input)
-    from interlingua.tokenization.foreign import load_any
+    from interlingua.cli_tokenize import find_tokenizer, write_tokens
 
-    tokenizer = load_any(model, side=side)
+    tokenizer = find_tokenizer(model, side)
     with open_output(io.output) as write:
         write_tokens(write, lines, tokenizer, ids=ids, as_json=io.json)
 

@@ -18,7 +18,6 @@ from interlingua.errors import ConfigError, CorpusError, InterlinguaError, Outpu
 from interlingua.files import replace_file
 
 if TYPE_CHECKING:
-    from interlingua.tokenization.tokenizer import Tokenizer
     from interlingua.translator import Translation
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "read_input",
     "report_failure",
     "say",
-    "write_tokens",
     "write_translations",
 ]
 
@@ -133,20 +131,6 @@ def write_translations(
             write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
         else:
             write(one_line(best.text) + "\n")
-
-
-def write_tokens(
-    write: Write, lines: Sequence[str], tokenizer: "Tokenizer", *, ids: bool, as_json: bool
-) -> None:
-    """Write the tokens (or ``ids``) of each line, with spaces between."""
-    for line in lines:
-        numbers = list(tokenizer.encode(line).ids)
-        pieces = tokenizer.tokens(numbers)
-        if as_json:
-            cut = {"text": line, "tokens": pieces, "ids": numbers}
-            write(json.dumps(cut, ensure_ascii=False) + "\n")
-        else:
-            write(one_line(" ".join(map(str, numbers if ids else pieces))) + "\n")
 
 
 def one_line(text: str) -> str:
