@@ -49,7 +49,7 @@ def padded(rows, extra=0):
 
 
 seeds = st.integers(0, 2**32)
-words = st.lists(st.integers(3, V - 1), min_size=1, max_size=4)
+words = st.lists(st.integers(3, V - 1), min_size=1, max_size=6)
 sentences = st.lists(words, min_size=1, max_size=4)
 
 

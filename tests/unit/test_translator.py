@@ -1,0 +1,333 @@
+import itertools
+import math
+
+import pytest
+import torch
+
+from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import DecodingConfig
+from interlingua.errors import ConfigError, ModelError
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
+from interlingua.translator import WINDOW, Translator
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz ABC.,!"
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    tokenizer = train_tokenizer([LETTERS], kind="char", vocabulary_size=320)
+    return TokenizerPair(tokenizer, tokenizer, shared=True)
+
+
+class CopyState:
+    def __init__(self, source, time):
+        self.source, self.time = source, time
+
+    def reorder(self, rows):
+        return CopyState(self.source[rows], self.time)
+
+
+class Copy:
+    """Writes the source again, the end symbol included; records the shapes and letters that it reads."""
+
+    def __init__(self, vocabulary, beams=1):
+        self.vocabulary, self.shapes = vocabulary, []
+
+    def encode(self, source):
+        self.shapes.append(tuple(source.shape))
+        return source
+
+    def start(self, memory):
+        return CopyState(memory, 0)
+
+    def step(self, ids, state):
+        logits = torch.zeros(len(ids), self.vocabulary)
+        logits.scatter_(1, state.source[:, state.time : state.time + 1], 20.0)
+        return logits, CopyState(state.source, state.time + 1)
+
+
+class Endless(Copy):
+    """Writes the first source symbol for ever."""
+
+    def step(self, ids, state):
+        return super().step(ids, CopyState(state.source, 0))
+
+
+def translator_of(model, tokenizers, *, max_source_length=64, **decoding):
+    return Translator(
+        model,
+        tokenizers,
+        source_lang="xx",
+        target_lang="yy",
+        decoding=DecodingConfig(**decoding),
+        device="cpu",
+        max_source_length=max_source_length,
+    )
+
+
+@pytest.fixture
+def copying(tokenizers):
+    return translator_of(Copy(tokenizers.target.vocabulary_size), tokenizers, beam_size=2)
+
+
+@pytest.fixture(scope="module")
+def transformer(tokenizers):
+    torch.manual_seed(5)
+    size = tokenizers.source.vocabulary_size
+    architecture = Architecture(
+        encoder_layers=2, decoder_layers=2, d_model=16, d_ff=32, heads=2, max_positions=128
+    )
+    model = Transformer(architecture, source_vocabulary=size, target_vocabulary=size).eval()
+    with torch.no_grad():
+        model.output.weight.mul_(4.0)
+    return model
+
+
+TEXTS = ["a", "bcd", "a longer text than the others, by far", "", "ef", "   ", "g h i", "Zq!"]
+
+
+def test_the_translations_come_in_the_order_of_the_texts(copying):
+    texts = ["ab", "a", "", "abc def", "b", " ", "abc"]
+    found = copying.translate(texts)
+    assert [t.text for t in found] == ["ab", "a", "", "abc def", "b", "", "abc"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t \n", "\u2003\u00a0"])
+def test_nothing_to_translate_gives_an_empty_translation(copying, text):
+    (found,) = copying.translate([text])
+    assert (found.text, found.score, found.tokens, found.flags) == ("", 0.0, (), ("empty",))
+
+
+def test_no_texts_give_no_translations(copying):
+    assert copying.translate([]) == []
+    assert list(copying.translate_lines([])) == []
+
+
+def test_several_lines_in_one_text_are_one_text(copying):
+    found = copying.translate(["ab\ncd", "e"])
+    assert len(found) == 2
+    assert [t.flags for t in found] == [(), ()]
+
+
+def test_a_batch_never_holds_more_padded_tokens_than_its_budget(tokenizers):
+    model = Copy(tokenizers.target.vocabulary_size)
+    translator = translator_of(model, tokenizers, beam_size=3)
+    translator.translate(["ab" * n for n in range(1, 20)], batch_tokens=120)
+    assert sum(rows for rows, _ in model.shapes) == 19
+    assert all(rows == 1 or rows * width * 3 <= 120 for rows, width in model.shapes)
+    assert any(rows > 1 for rows, _ in model.shapes)
+    assert model.shapes == sorted(model.shapes, key=lambda shape: -shape[1])
+
+
+def test_a_text_beyond_the_budget_is_translated_alone(copying):
+    (found,) = copying.translate(["abcdefgh"], batch_tokens=1)
+    assert found.text == "abcdefgh"
+
+
+def test_too_long_a_source_is_cut_and_says_so(tokenizers):
+    model = Copy(tokenizers.target.vocabulary_size)
+    translator = translator_of(model, tokenizers, beam_size=1, max_source_length=10)
+    long, short = translator.translate(["word " * 5_000, "word"])
+    assert model.shapes == [(2, 10)]
+    assert "word word".startswith(long.text)
+    assert long.flags == ("truncated-source",)
+    assert short.flags == ()
+
+
+def test_a_source_of_exactly_the_maximum_length_is_not_cut(tokenizers):
+    model = Copy(tokenizers.target.vocabulary_size)
+    (ids,) = tokenizers.source.encode_batch(["abcdef"])
+    exact = translator_of(model, tokenizers, max_source_length=len(ids) + 1)
+    assert exact.translate(["abcdef"])[0].flags == ()
+    tight = translator_of(model, tokenizers, max_source_length=len(ids))
+    assert tight.translate(["abcdef"])[0].flags == ("truncated-source",)
+
+
+def test_a_target_that_the_model_does_not_end_is_cut_at_factor_times_source_plus_offset(tokenizers):
+    model = Endless(tokenizers.target.vocabulary_size)
+    translator = translator_of(
+        model, tokenizers, beam_size=2, max_length_factor=1.5, max_length_offset=3
+    )
+    (ids,) = tokenizers.source.encode_batch(["abc"])
+    (found,) = translator.translate(["abc"])
+    assert len(found.log_probabilities) == int(1.5 * (len(ids) + 1)) + 3
+    assert (found.stopped, found.flags) == ("max_length", ("max-length",))
+
+
+def test_no_target_is_longer_than_the_model_can_read(tokenizers):
+    model = Endless(tokenizers.target.vocabulary_size)
+    translator = translator_of(
+        model, tokenizers, max_source_length=12, max_length_factor=1e300, beam_size=1
+    )
+    assert len(translator.translate(["a"])[0].log_probabilities) == 12
+
+
+def test_tokens_and_log_probabilities_tell_the_same_story(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, length_penalty=0.7)
+    for found in translator.translate([text for text in TEXTS if text.strip()]):
+        ended = found.stopped == "end"
+        assert len(found.log_probabilities) == len(found.tokens) + ended
+        penalty = ((5 + len(found.log_probabilities)) / 6) ** 0.7
+        assert found.score == pytest.approx(sum(found.log_probabilities) / penalty)
+
+
+def test_alternatives_follow_the_best_in_order_and_differ_in_tokens(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, beam_size=4)
+    for found in translator.translate(["abc", "b"], n_best=4):
+        ranking = [found, *found.alternatives]
+        assert len(ranking) == 4
+        assert all(a.score >= b.score for a, b in itertools.pairwise(ranking))
+        assert len({t.log_probabilities for t in ranking}) == 4
+        assert all(t.alternatives == () for t in found.alternatives)
+    assert translator.translate(["abc"])[0].alternatives == ()
+
+
+def test_a_call_may_choose_another_beam_and_penalty(transformer, tokenizers):
+    wide = translator_of(transformer, tokenizers, beam_size=5, length_penalty=1.0)
+    usual = translator_of(transformer, tokenizers)
+    assert usual.translate(TEXTS, beam_size=5, length_penalty=1.0) == wide.translate(TEXTS)
+    assert usual.decoding == DecodingConfig()
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_no_translation_depends_on_its_neighbours(transformer, tokenizers, beam_size):
+    translator = translator_of(transformer, tokenizers, beam_size=beam_size, max_length_offset=5)
+    together = translator.translate(TEXTS)
+    backwards = translator.translate(TEXTS[::-1], batch_tokens=50)[::-1]
+    for text, a, b in zip(TEXTS, together, backwards, strict=True):
+        (alone,) = translator.translate([text])
+        assert (a.text, a.tokens, a.flags) == (alone.text, alone.tokens, alone.flags)
+        assert (b.text, b.tokens, b.flags) == (alone.text, alone.tokens, alone.flags)
+        assert (a.score, b.score) == pytest.approx((alone.score, alone.score), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f600",
+        "καλημέρα κόσμε",
+        "日本語",
+        "</s>",
+        "<0x41>",
+        "\u2581",
+        "\x00\x07",
+        "\u202eabc",
+        "a" * 999,
+    ],
+)
+def test_odd_texts_get_a_defined_answer(transformer, tokenizers, text):
+    first, second = translator_of(transformer, tokenizers).translate([text, text])
+    assert (first.text, first.tokens, first.flags) == (second.text, second.tokens, second.flags)
+    assert first.score == pytest.approx(second.score, abs=1e-5)
+    assert math.isfinite(first.score)
+    assert "empty" not in first.flags
+
+
+def test_more_translations_than_beams_are_refused_with_the_remedy(copying):
+    with pytest.raises(ConfigError, match="ask for a beam_size of at least 7"):
+        copying.translate(["a"], n_best=7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"beam_size": 0}, "beam_size is 0"),
+        ({"n_best": 0}, "n_best is 0"),
+        ({"batch_tokens": -4}, "batch_tokens is -4"),
+        ({"length_penalty": math.nan}, "length_penalty is nan"),
+        ({"length_penalty": 1e9}, "length_penalty is 1000000000.0"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name_before_a_line_is_read(copying, asked, message):
+    def lines():
+        pytest.fail("a line was read")
+        yield ""
+
+    with pytest.raises(ConfigError, match=message):
+        copying.translate_lines(lines(), **asked)
+
+
+def test_a_stream_is_read_a_window_at_a_time_and_keeps_its_order(copying):
+    read = itertools.count()
+
+    def endless():
+        for n in itertools.count():
+            next(read)
+            yield "" if n % 3 else "abcdefgh"[: n % 7 + 1]
+
+    found = list(itertools.islice(copying.translate_lines(endless()), WINDOW + 5))
+    assert next(read) == 2 * WINDOW
+    wanted = ["" if n % 3 else "abcdefgh"[: n % 7 + 1] for n in range(WINDOW + 5)]
+    assert [t.text for t in found] == wanted
+
+
+def test_a_model_in_training_translates_without_dropout_and_stays_in_training(tokenizers):
+    torch.manual_seed(1)
+    size = tokenizers.source.vocabulary_size
+    architecture = Architecture(
+        encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.5
+    )
+    model = Transformer(architecture, source_vocabulary=size, target_vocabulary=size).train()
+    translator = translator_of(model, tokenizers, beam_size=2, max_length_offset=2)
+    assert translator.translate(["abc"]) == translator.translate(["abc"])
+    assert model.training
+    assert all(module.training for module in model.modules())
+    model(torch.tensor([[5, 6]]), torch.tensor([[2, 5]])).sum().backward()
+    assert model.output.weight.grad is not None
+
+
+def test_weights_that_are_not_numbers_give_an_error_and_no_text(tokenizers):
+    size = tokenizers.source.vocabulary_size
+    architecture = Architecture(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2)
+    model = Transformer(architecture, source_vocabulary=size, target_vocabulary=size).eval()
+    with torch.no_grad():
+        model.target_embedding.table.weight.fill_(math.nan)
+    for beam_size in (1, 3):
+        with pytest.raises(ModelError, match="not-a-number"):
+            translator_of(model, tokenizers, beam_size=beam_size).translate(["abc"])
+
+
+@pytest.mark.parametrize("device", ["toaster", "cuda:4096", "meta", ""])
+def test_a_device_that_is_not_there_is_refused(transformer, tokenizers, device):
+    with pytest.raises(ConfigError, match="take auto or cpu"):
+        Translator(
+            transformer,
+            tokenizers,
+            source_lang="xx",
+            target_lang="yy",
+            decoding=DecodingConfig(),
+            device=device,
+            max_source_length=9,
+        )
+
+
+@pytest.fixture
+def model_folder(transformer, tokenizers, tmp_path):
+    loaded = LoadedModel(transformer, tokenizers, "ro", "en", DecodingConfig(beam_size=3), 40)
+    save_model_folder(tmp_path / "run" / "model", loaded, parameters_of(transformer), "a card\n")
+    return tmp_path / "run" / "model"
+
+
+def test_a_saved_model_translates_as_it_did_before(transformer, tokenizers, model_folder):
+    before = translator_of(transformer, tokenizers, beam_size=3, max_source_length=40)
+    after = Translator.load(model_folder, device="cpu")
+    assert (after.source_lang, after.target_lang, after.max_source_length) == ("ro", "en", 40)
+    assert after.translate(TEXTS) == before.translate(TEXTS)
+
+
+def test_a_run_folder_is_opened_at_its_model(model_folder):
+    assert Translator.load(model_folder.parent, device="cpu").source_lang == "ro"
+
+
+def test_a_path_may_be_a_string_and_a_missing_one_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="nowhere"):
+        Translator.load(str(tmp_path / "nowhere"))
+
+
+def test_fewer_than_one_thread_is_refused(model_folder):
+    with pytest.raises(ConfigError, match="threads must be at least 1"):
+        Translator.load(model_folder, threads=0)
