@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from interlingua.model.dropout import Dropout
+
 __all__ = ["MultiHeadAttention", "attention_weights", "scaled_dot_product_attention"]
 
 
@@ -72,7 +74,7 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(d_model, heads * d_k)
         self.value = nn.Linear(d_model, heads * d_v)
         self.output = nn.Linear(heads * d_v, d_model)
-        self.dropout = nn.Dropout(attention_dropout)
+        self.dropout = Dropout(attention_dropout)
 
     def forward(
         self,

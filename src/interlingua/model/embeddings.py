@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from interlingua.model.dropout import Dropout
 from interlingua.model.positions import Positions
 
 __all__ = ["TokenEmbedding"]
@@ -21,7 +22,7 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.table = table
         self.positions = positions
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.scale = math.sqrt(table.embedding_dim)
 
     def forward(self, ids: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T D"]:

@@ -6,6 +6,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from interlingua.model.dropout import Dropout
+
 __all__ = ["FeedForward"]
 
 
@@ -32,7 +34,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(d_model, d_ff)
         self.gate = nn.Linear(d_model, d_ff) if activation == "swiglu" else None
         self.outer = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(activation_dropout)
+        self.dropout = Dropout(activation_dropout)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Transform each position on its own."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.model.dropout import Dropout
+
 __all__ = ["Residual"]
 
 
@@ -26,7 +28,7 @@ class Residual(nn.Module):
     def __init__(self, d_model: int, dropout: float, norm: Literal["post", "pre"]) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.pre = norm == "pre"
 
     def forward(
