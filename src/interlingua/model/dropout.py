@@ -30,7 +30,7 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return functional.dropout(x, self.probability)
-        threshold = round(self.probability * LEVELS)
+        threshold = min(round(self.probability * LEVELS), LEVELS - 1)
         draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= threshold - LEVELS // 2
         return x * (kept.to(x.dtype) * (LEVELS / (LEVELS - threshold)))
