@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 
 import torch
@@ -37,7 +37,7 @@ class TrainState:
     """
 
     step: int = 0
-    cursor: Cursor = Cursor()
+    cursor: Cursor = field(default_factory=Cursor)
     seconds: float = 0.0
     target_tokens: int = 0
 
@@ -120,8 +120,8 @@ class Trainer:
         total = 0.0
         for batch in batches:
             loss = self._loss(batch.to(self.device)) / num_tokens
-            total += float(loss)
             loss.backward()
+            total += float(loss.detach())
         limit = self.config.clip_norm or float("inf")
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
         if not (total < float("inf") and norm < float("inf")):

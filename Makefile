@@ -1,0 +1,60 @@
+# The same verbs for people and for CI. `make demo` and `make test` are all that a newcomer needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup test test-full check format build clean \
+	prove-multi30k prove-scan prove-digits prove-plan
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; say: make PYTHON=python3.12 demo"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: $(READY) ## make the environment in .venv
+
+demo: $(READY) ## train a Romanian-English translator on the embedded corpus and try it
+	$(BIN)/interlingua demo
+
+test: $(READY) ## the tests, at most ten minutes on two cores
+	$(BIN)/python -m pytest -q
+
+test-full: $(READY) ## slower laws, more cases
+	$(BIN)/python -m pytest -q -m slow
+
+check: $(READY) ## format, lint, types, imports, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(READY) ## rewrite what `make check` would complain about
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+build: $(READY) ## wheel and sdist in dist/
+	$(BIN)/python -m build
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (about ten minutes)
+	$(BIN)/python benchmarks/prove_digits.py
+
+prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_scan.py
+
+prove-multi30k: $(READY) ## the Multi30k recipe, an hour of training; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_multi30k.py
+
+prove-plan: $(READY) ## `plan` against real runs on five configurations; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_plan.py

@@ -1,0 +1,209 @@
+"""What a run will cost, said beforehand: from the sizes, and from twenty real updates."""
+
+import json
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from interlingua.batching.batch import Batch
+from interlingua.checkpoints.model_folder import build
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import RunConfig
+from interlingua.hardware import choose_device, choose_dtype, set_threads
+from interlingua.training.automatic import architecture_of
+from interlingua.training.loop import Trainer
+from interlingua.training.prepare import Prepared, prepare
+from interlingua.training.validation import Validator
+from interlingua.translator import Translator
+
+__all__ = ["Plan", "plan"]
+
+PROBE_STEPS = 20
+WARMUP = 3
+"""Updates before the clock starts: the first ones allocate memory and choose kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run comes to; times in seconds, memory and disk in bytes."""
+
+    parameters: int
+    training_pairs: int
+    target_tokens_an_epoch: int
+    steps: int
+    epochs: float
+    seconds_a_step: float
+    tokens_a_second: float
+    validations: int
+    seconds_a_validation: float
+    seconds: float
+    memory: int
+    disk: int
+    free_disk: int
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Give every figure by name."""
+        return json.dumps(asdict(self), indent=2)
+
+    def to_text(self) -> str:
+        """Say it in words that a person can act on."""
+        lines = [
+            f"{self.training_pairs:,} pairs, {self.target_tokens_an_epoch:,} target tokens an epoch",
+            f"{self.parameters:,} parameters",
+            *(f"chosen: {reason}" for reason in self.reasons),
+            f"{self.steps:,} updates ({self.epochs:.1f} epochs) at {self.seconds_a_step:.3f} s, "
+            f"{self.tokens_a_second:,.0f} target tokens a second",
+            f"{self.validations:,} validations at {self.seconds_a_validation:.1f} s",
+            f"time: at most {_duration(self.seconds)}; early stopping may end it sooner, and a run can be "
+            "stopped and resumed at any time",
+            f"memory: {_size(self.memory)} at the peak",
+            f"disk: {_size(self.disk)}; {_size(self.free_disk)} are free",
+        ]
+        if self.disk > self.free_disk:
+            lines.append(
+                "the disk is too small: lower training.keep-checkpoints, or free some room"
+            )
+        if self.seconds > 12 * 3600:
+            lines.append(
+                "that is long: a smaller model.preset, fewer training.steps or a limit such as "
+                "training.minutes = 120 make it shorter"
+            )
+        return "\n".join(lines)
+
+
+def plan(config: RunConfig) -> Plan:
+    """Make the choices of a run, try twenty updates and a validation, and reckon the whole.
+
+    Nothing is left behind: the probe works in a temporary folder.
+
+    Raises:
+        ConfigError, CorpusError, TrainingError: what training itself would raise.
+    """
+    set_threads(config.training.threads)
+    device = choose_device(config.training.device)
+    with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
+        wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
+        prepared = prepare(wanted, device=device)
+        return _probe(prepared, device, sum(f.stat().st_size for f in _files(Path(scratch))))
+
+
+def _probe(prepared: Prepared, device: torch.device, prepared_bytes: int) -> Plan:
+    config = prepared.config
+    training = config.training
+    torch.manual_seed(training.seed)
+    model = build(architecture_of(config.model), prepared.tokenizers)
+    dtype = choose_dtype(training.dtype, device)
+    trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype)
+    order = prepared.training.order(0)
+    seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
+    seconds_a_validation = _time_validation(trainer, prepared)
+    updates_an_epoch = max(1.0, len(order) / training.accumulate)
+    steps = training.steps or 1
+    every = training.validate_every or 1000
+    if training.minutes:
+        limit = 60 * training.minutes
+        in_time = int(limit / (seconds_a_step + seconds_a_validation / every))
+        steps = max(1, min(steps, in_time))
+    validations = -(-steps // every)
+    parameters = sum(p.numel() for p in parameters_of(model).values())
+    checkpoints = min(training.keep_checkpoints, validations)
+    return Plan(
+        parameters=parameters,
+        training_pairs=len(prepared.training.pairs),
+        target_tokens_an_epoch=int(prepared.training.shards.target_lengths.sum()),
+        steps=steps,
+        epochs=steps / updates_an_epoch,
+        seconds_a_step=seconds_a_step,
+        tokens_a_second=tokens_a_step / seconds_a_step,
+        validations=validations,
+        seconds_a_validation=seconds_a_validation,
+        seconds=steps * seconds_a_step + (validations + 1) * seconds_a_validation,
+        memory=_peak_memory(device),
+        disk=prepared_bytes + parameters * 4 * (3 * checkpoints + 1),
+        free_disk=shutil.disk_usage(Path.cwd()).free,
+        reasons=prepared.reasons,
+    )
+
+
+def _time_updates(trainer: Trainer, prepared: Prepared, order: list[object]) -> tuple[float, float]:
+    """Return the seconds and the target tokens of an average update."""
+    accumulate = prepared.config.training.accumulate
+    num = (PROBE_STEPS + WARMUP) * accumulate
+    batches: list[Batch] = [
+        prepared.training.batch(order[i * len(order) // num], 0)  # type: ignore[arg-type]
+        for i in range(num)
+    ]
+    times, tokens = [], []
+    for i in range(PROBE_STEPS + WARMUP):
+        group = batches[i * accumulate : (i + 1) * accumulate]
+        started = time.perf_counter()
+        trainer.update(group)
+        if i >= WARMUP:
+            times.append(time.perf_counter() - started)
+            tokens.append(sum(batch.num_target_tokens for batch in group))
+    return statistics.fmean(times), statistics.fmean(tokens)
+
+
+def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
+    """Time one validation, as if the outputs had the length of the references.
+
+    A model of twenty updates never ends a sentence, so real decoding would take far longer than it will.
+    """
+    config = prepared.config
+    lengths = prepared.validation.shards
+    ratio = float(lengths.target_lengths.mean()) / max(float(lengths.source_lengths.mean()), 1.0)
+    translator = Translator(
+        trainer.model,
+        prepared.tokenizers,
+        source_lang=prepared.source_lang,
+        target_lang=prepared.target_lang,
+        decoding=config.decoding.model_copy(
+            update={"max_length_factor": max(1.2 * ratio, 0.1), "max_length_offset": 4}
+        ),
+        device=trainer.device,
+        max_source_length=config.batching.max_length,
+    )
+    validator = Validator(
+        prepared.validation,
+        translator,
+        num_sentences=config.training.validate_sentences,
+        dtype=trainer.dtype,
+        interrupted=lambda: False,
+    )
+    started = time.perf_counter()
+    measured = validator.measure(trainer.model)
+    if measured:
+        validator.samples(trainer.model, measured[1])
+    return time.perf_counter() - started
+
+
+def _peak_memory(device: torch.device) -> int:
+    """Return the largest memory that this process has held, in bytes."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} seconds"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e9:.2f} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
