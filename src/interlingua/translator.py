@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from interlingua.batching.batch import pad_sources
+from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
 from interlingua.decoding.beam_search import beam_search
@@ -209,18 +210,17 @@ class Translator:
                 done[place] = replace(best, alternatives=tuple(others))
         return done
 
-    def _read(self, texts: Sequence[str]) -> tuple[dict[int, list[int]], set[int]]:
+    def _read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Return the source ids by place, without the texts that have none, and the places cut."""
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
         encoded = self.tokenizers.source.encode_batch([texts[place] for place in places])
-        room = self.max_source_length - 1
-        sources = {
-            place: list(ids[:room]) for place, ids in zip(places, encoded, strict=True) if ids
-        }
-        cut = {place for place, ids in zip(places, encoded, strict=True) if len(ids) > room}
-        return sources, cut
+        fitting = truncate(encoded, self.max_source_length)
+        sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
+        return sources, {places[position] for position in fitting.cut}
 
-    def _search(self, sources: list[list[int]], decoding: DecodingConfig) -> list[list[Hypothesis]]:
+    def _search(
+        self, sources: list[Sequence[int]], decoding: DecodingConfig
+    ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
         max_lengths = [

@@ -4,17 +4,16 @@ A sentence has W slots, each with a target so far. One step
 
 1. continues every live slot by every symbol and adds up the log-probabilities. All these candidates have
    the same length, so that comparing their sums is comparing their scores, whatever the length penalty;
-2. fills the slots with the best candidates. A slot whose target has ended is not up for election: it keeps its place
-   and number until the search ends, so the beam gets narrower as its targets end, and nothing that
-   has been found is ever lost;
+2. fills the slots with the best candidates. A slot whose target has ended is not contested: it keeps its
+   target until the search ends, so that the beam narrows as targets end, and none that was found is lost;
 3. ends a sentence when all its slots have ended, or when no live one can win: when the best that any live
    one can still score,
 
    .. math:: \max_{n \in \{t+1,\, max\}} \frac{\log p}{lp(n)},
 
-   is no better than the worst of the ``n_best`` best that have ended. (A sum of log-probabilities only falls, and the
-   penalty grows or falls steadily with the length, so the best is at one of the two ends.) A target that
-   reaches its maximum length has ended as it is.
+   is no better than the last of the ``n_best`` best that have ended. (A sum of log-probabilities only falls,
+   and the penalty rises or falls steadily with the length, so the best is at one of the two ends.) A target
+   of the maximum length has ended as it is.
 
 At the end the targets of a sentence, of different lengths, are compared by score. Nothing here looks across
 sentences, so that a result cannot depend on its neighbours in the batch.
