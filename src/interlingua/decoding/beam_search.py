@@ -18,7 +18,7 @@ A sentence has W slots, each with a target so far. One step
 At the end the targets of a sentence, of different lengths, are compared by score. Nothing here looks across
 sentences, so that a result cannot depend on its neighbours in the batch.
 
-Sources: Graves 2012, "Sequence Transduction with Recurrent Neural Networks", section 2.5 (beam search);
+Sources: Graves 2012, "Sequence Transduction with Recurrent Neural Networks" (beam search);
 Wu et al. 2016, section 7 (length penalty).
 """
 
