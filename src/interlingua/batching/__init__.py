@@ -1,0 +1,1 @@
+"""Ids to padded tensors: memory-mapped shards, truncation, the order of an epoch, batches."""

@@ -1,0 +1,108 @@
+"""A batch: pairs of id sequences as padded tensors, the target shifted for teacher forcing.
+
+::
+
+    source       a b c </s>          what the encoder reads
+    target_in    <s> x y             what the decoder has written so far
+    target_out   x y </s>            what it should write next
+
+Shorter rows are filled up with the pad id at their end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+__all__ = ["Batch", "make_batch", "pad_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sentence pairs as tensors.
+
+    Attributes:
+        source: source ids, ended by the end symbol.
+        target_in: the begin symbol and the target ids.
+        target_out: the target ids and the end symbol: ``target_in`` one step later.
+        source_lengths: ids of each source row that are not padding, the end symbol included.
+        target_lengths: the same of both target tensors.
+        pair_ids: which pairs of the corpus the rows are.
+    """
+
+    source: Int[Tensor, "B S"]
+    target_in: Int[Tensor, "B T"]
+    target_out: Int[Tensor, "B T"]
+    source_lengths: Int[Tensor, "B"]
+    target_lengths: Int[Tensor, "B"]
+    pair_ids: tuple[int, ...]
+
+    @property
+    def num_target_tokens(self) -> int:
+        """Target tokens that the loss counts: all but padding, the end symbols included."""
+        return int(self.target_lengths.sum())
+
+    @property
+    def num_source_tokens(self) -> int:
+        """Source tokens without padding, the end symbols included."""
+        return int(self.source_lengths.sum())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Return the batch on ``device``; from pinned memory the copy does not wait."""
+        return Batch(
+            source=self.source.to(device, non_blocking=True),
+            target_in=self.target_in.to(device, non_blocking=True),
+            target_out=self.target_out.to(device, non_blocking=True),
+            source_lengths=self.source_lengths.to(device, non_blocking=True),
+            target_lengths=self.target_lengths.to(device, non_blocking=True),
+            pair_ids=self.pair_ids,
+        )
+
+
+def make_batch(
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    pair_ids: Sequence[int],
+    *,
+    source_pad: int,
+    source_end: int,
+    target_pad: int,
+    target_begin: int,
+    target_end: int,
+) -> Batch:
+    """Pad pairs of id sequences, which hold no special symbols yet, into one batch.
+
+    Raises:
+        ValueError: there are no pairs, or not as many targets or pair ids as sources.
+    """
+    if not len(sources) == len(targets) == len(pair_ids):
+        raise ValueError(
+            f"{len(sources)} sources, {len(targets)} targets and {len(pair_ids)} pair ids "
+            "do not make a batch"
+        )
+    return Batch(
+        source=pad_sources(sources, pad=source_pad, end=source_end),
+        target_in=_pad([[target_begin, *ids] for ids in targets], target_pad),
+        target_out=_pad([[*ids, target_end] for ids in targets], target_pad),
+        source_lengths=torch.tensor([len(ids) + 1 for ids in sources]),
+        target_lengths=torch.tensor([len(ids) + 1 for ids in targets]),
+        pair_ids=tuple(pair_ids),
+    )
+
+
+def pad_sources(sources: Sequence[Sequence[int]], *, pad: int, end: int) -> Int[Tensor, "B S"]:
+    """Append the end symbol to each source and pad them into one tensor.
+
+    Raises:
+        ValueError: there are no sources.
+    """
+    return _pad([[*ids, end] for ids in sources], pad)
+
+
+def _pad(rows: list[list[int]], pad: int) -> Int[Tensor, "B L"]:
+    if not rows:
+        raise ValueError("a batch needs at least one pair")
+    width = max(len(row) for row in rows)
+    return torch.tensor([row + [pad] * (width - len(row)) for row in rows], dtype=torch.int64)

@@ -1,0 +1,99 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.batching.shards import open_shards, write_shards
+from interlingua.errors import CorpusError
+
+_SOURCES = [[5, 6, 7], [], [8]]
+_TARGETS = [[9], [10, 11], [70_000]]
+
+
+def test_every_pair_comes_back_with_its_ids_and_lengths(tmp_path: Path) -> None:
+    written = write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    for shards in (written, open_shards(tmp_path / "shards")):
+        assert len(shards) == 3
+        assert [shards.source(index).tolist() for index in range(3)] == _SOURCES
+        assert [shards.target(index).tolist() for index in range(3)] == _TARGETS
+        assert shards.source_lengths.tolist() == [4, 1, 2]
+        assert shards.target_lengths.tolist() == [2, 3, 2]
+
+
+def test_ids_are_mapped_not_loaded_and_cannot_be_changed(tmp_path: Path) -> None:
+    shards = write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    assert isinstance(shards.source(0), np.memmap)
+    assert shards.source(0).dtype == np.uint16
+    assert shards.target(0).dtype == np.int32
+    with pytest.raises(ValueError, match="read-only"):
+        shards.source(0)[0] = 1
+
+
+@pytest.mark.parametrize("sequences", [[], [[], []]])
+def test_nothing_can_be_stored(tmp_path: Path, sequences: list[list[int]]) -> None:
+    shards = write_shards(tmp_path / "shards", sequences, sequences)
+    assert len(shards) == len(sequences)
+    assert [shards.source(index).tolist() for index in range(len(shards))] == sequences
+
+
+def test_shards_are_replaced_as_a_whole(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    (tmp_path / "shards" / "stray").write_text("old")
+    assert len(write_shards(tmp_path / "shards", [[1]], [[2]])) == 1
+    assert not (tmp_path / "shards" / "stray").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["shards"]
+
+
+def test_unequal_sides_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="3 sources but 2 targets"):
+        write_shards(tmp_path / "shards", _SOURCES, _TARGETS[:2])
+    assert not (tmp_path / "shards").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["source_ids.npy", "source_offsets.npy", "target_ids.npy", "target_offsets.npy"]
+)
+def test_a_truncated_changed_or_missing_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    path = tmp_path / "shards" / name
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), b""):
+        path.write_bytes(damaged)
+        with pytest.raises(CorpusError, match=f"{name}: is truncated or has been changed"):
+            open_shards(tmp_path / "shards")
+    path.unlink()
+    with pytest.raises(CorpusError, match=f"{name}: cannot be read"):
+        open_shards(tmp_path / "shards")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "does not describe shards"),
+        ('{"format": "something else"}', "does not describe shards"),
+        ('{"format": "interlingua-shards", "version": 99}', "is of version 99"),
+        ('{"format": "interlingua-shards", "version": 1}', "lacks its list of files"),
+    ],
+)
+def test_a_foreign_manifest_is_refused(tmp_path: Path, manifest: str, message: str) -> None:
+    write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    (tmp_path / "shards" / "manifest.json").write_text(manifest)
+    with pytest.raises(CorpusError, match=message):
+        open_shards(tmp_path / "shards")
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="is no folder of shards"):
+        open_shards(tmp_path)
+
+
+def test_offsets_that_do_not_fit_the_ids_are_refused(tmp_path: Path) -> None:
+    write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    path = tmp_path / "shards" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["pairs"] = 4
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(CorpusError, match="does not fit its ids"):
+        open_shards(tmp_path / "shards")
