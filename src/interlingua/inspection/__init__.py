@@ -1,0 +1,15 @@
+"""One translation, opened up: the trace that records it, and the figures that show it.
+
+=====================  ==========================================================
+``trace``              what the model read, wrote and looked at, as one versioned record
+``legible``            tokens as labels that every font and every SVG can show
+``canvas``             the one look of all figures, and how they reach the disk
+``attention``          who looks at whom: layers by heads, tokens on both axes
+``heat_map``           the one picture of a translation
+``positions``          what the model knows of positions
+``softmax_jacobian``   why scores are divided by sqrt(d_k)
+``embeddings``         the vocabulary, seen along its principal components
+``emergence``          how attention to the source emerges during training
+``report``             all of these in one folder
+=====================  ==========================================================
+"""
