@@ -148,7 +148,8 @@ def inspect(
     from interlingua.translator import Translator
 
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
-    files = draw(translator, text, output)
+    is_run = (model / "samples.jsonl").is_file()
+    files = draw(translator, text, output, run=model if is_run else None)
     if json:
         print_json({"files": files})
     else:

@@ -9,7 +9,7 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.lines import read_lines
 from interlingua.evaluation.metrics import corpus_bleu
-from interlingua.inspection.report import draw_attention
+from interlingua.inspection.heat_map import write_heat_map
 from interlingua.training.run import TrainResult, train
 from interlingua.translator import Translator
 
@@ -111,5 +111,5 @@ def run_demo(output: Path, *, fresh: bool) -> DemoResult:
         bleu=corpus_bleu(translations, [references]),
         exact=100 * sum(found == wanted for _, found, wanted in pairs) / len(pairs),
         examples=tuple(pairs[:: max(1, len(pairs) // NUM_SHOWN)][:NUM_SHOWN]),
-        heat_map=draw_attention(translator, sources[0], output / "attention.png"),
+        heat_map=write_heat_map(translator, sources[0], output / "attention.png"),
     )

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli_streams import one_line
+from interlingua.cli_streams import one_line, open_output
 from interlingua.errors import ConfigError
 from interlingua.evaluation.metrics import METRIC_NAMES
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
 from interlingua.evaluation.runs import RunsSummary, summarise_runs
-from interlingua.files import write_text
 from interlingua.translator import Translator
 
 __all__ = ["evaluate_models"]
@@ -40,7 +39,8 @@ def evaluate_models(
     for model in models:
         outputs, target_lang = _translate(model, sources, search, machine)
         if score.output:
-            write_text(score.output, "".join(f"{line}\n" for line in outputs))
+            with open_output(score.output) as write:
+                write("".join(f"{line}\n" for line in outputs))
         reports.append(
             evaluate_outputs(
                 sources,

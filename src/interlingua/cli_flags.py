@@ -124,7 +124,7 @@ class ScoreFlags:
     """How the scores are written."""
     json: bool = False
     """The same as --format json."""
-    output: Path | None = None
+    output: str | None = None
     """File for the translations, which appears whole or not at all."""
 
 

@@ -8,11 +8,12 @@ import contextlib
 import io
 import json
 import os
+import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
 from interlingua.files import replace_file
@@ -98,16 +99,41 @@ def read_aligned(source: Path, references: Sequence[Path]) -> tuple[list[str], l
 
 @contextlib.contextmanager
 def open_output(name: str) -> Iterator[Write]:
-    """Yield a function that writes text to the file ``name`` (whole or not at all) or to standard output (``-``).
+    """Yield a function that writes text to the file ``name``, whole or not at all, or to standard output (``-``).
+
+    A device or pipe (``/dev/null``) is written to as it is, and what a link points to is replaced, not the link.
 
     Raises:
         OutputError: it cannot be written.
     """
-    if name == "-":
+    if name in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         yield say
         return
-    with replace_file(Path(name)) as file:
+    path = Path(name)
+    opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
+    with opened as file:
         yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def _is_device(path: Path) -> bool:
+    if path.parts[:2] in (("/", "dev"), ("/", "proc")):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextlib.contextmanager
+def _open_device(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("ab") as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def write_translations(

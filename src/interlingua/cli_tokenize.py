@@ -8,6 +8,7 @@ from typing import Literal
 from interlingua.cli_streams import one_line
 from interlingua.tokenization.foreign import load_any
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 
 __all__ = ["find_tokenizer", "write_tokens"]
@@ -34,12 +35,15 @@ def write_tokens(
     ids: bool,
     as_json: bool,
 ) -> None:
-    """Write the tokens (or ``ids``) of each line, with spaces between."""
+    """Write the tokens (or ``ids``) of each line, with spaces between; merges of subword-nmt as that tool does."""
     for line in lines:
         numbers = tokenizer.encode(line).ids
-        pieces = tokenizer.tokens(numbers)
         if as_json:
-            cut = {"text": line, "tokens": pieces, "ids": numbers}
+            cut = {"text": line, "tokens": tokenizer.tokens(numbers), "ids": numbers}
             write(json.dumps(cut, ensure_ascii=False) + "\n")
+        elif ids:
+            write(" ".join(map(str, numbers)) + "\n")
+        elif isinstance(tokenizer, SubwordNmtTokenizer):
+            write(one_line(tokenizer.apply(line)) + "\n")
         else:
-            write(one_line(" ".join(map(str, numbers if ids else pieces))) + "\n")
+            write(one_line(" ".join(tokenizer.tokens(numbers))) + "\n")

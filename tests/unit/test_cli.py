@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import interlingua
-from interlingua import cli
+from interlingua import cli, cli_streams
 from interlingua.cli_flags import RunFlags, spell_out_settings
 from interlingua.cli_streams import note, open_output, read_aligned, read_input, report_failure
-from interlingua.errors import ConfigError, CorpusError, ModelError, OutputError
+from interlingua.errors import ConfigError, CorpusError, InterlinguaError, ModelError, OutputError
 
 Capture = pytest.CaptureFixture[str]
 
@@ -367,3 +367,21 @@ def test_module_and_script_are_the_same_command() -> None:
         pytest.skip("the package is not installed with its script")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
     assert done.stdout == run("--version").stdout
+
+
+def test_the_guide_tells_every_command_and_every_exit_status() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "command-line.md"
+    text = guide.read_text(encoding="utf-8")
+    told = re.findall(r"^\| `interlingua (\w+)", text, re.MULTILINE)
+    assert list(dict.fromkeys(told)) == [*COMMANDS, "config"]
+    table = text.partition("## Exit status")[2]
+    statuses = {
+        int(n) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for n in row.split(",")
+    }
+    own = {kind.exit_status for kind in [InterlinguaError, *InterlinguaError.__subclasses__()]}
+    assert statuses == own | {0, 143} | {
+        cli_streams.BUG,
+        cli_streams.OUT_OF_MEMORY,
+        cli_streams.INTERRUPTED,
+        cli_streams.PIPE_CLOSED,
+    }
