@@ -7,7 +7,7 @@ From then on every annotated function and dataclass of the package checks its ar
 import sys
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from jaxtyping import install_import_hook
 
 install_import_hook("interlingua", "beartype.beartype")
@@ -33,16 +33,29 @@ settings.register_profile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the slow tests and many more cases")
+    parser.addoption(
+        "--slow", action="store_true", help="everything: slow tests, and laws on many more cases"
+    )
+
+
+def asks_for_slow(config: pytest.Config) -> bool:
+    """``-m slow`` is what ``--slow`` adds to a plain run: slow tests, and every law on more cases."""
+    return config.getoption("--slow") or config.getoption("markexpr").strip() == "slow"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("full" if config.getoption("--slow") else "fast")
+        settings.load_profile("full" if asks_for_slow(config) else "fast")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow") or config.getoption("markexpr"):
+    if asks_for_slow(config):
+        for item in items:
+            if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+                item.add_marker(pytest.mark.slow)
+        return
+    if config.getoption("markexpr"):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
     if slow:

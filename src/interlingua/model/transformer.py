@@ -144,15 +144,18 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.table.weight
 
     def _initialise(self) -> None:
-        """Glorot-uniform matrices, zero biases; embeddings of variance 1/D, so that scaled they have 1."""
-        for name, parameter in self.named_parameters():
-            if parameter.dim() < 2:
-                if name.endswith("bias"):
-                    nn.init.zeros_(parameter)
-            elif "embedding" in name or name.startswith("output"):
-                nn.init.normal_(parameter, std=self.architecture.d_model**-0.5)
-            else:
-                nn.init.xavier_uniform_(parameter)
+        """Glorot-uniform matrices, zero biases; embeddings of variance 1/D, so that scaled they have 1.
+
+        A part of one's own keeps the initialisation of its own parameters; its linear layers are treated
+        like all others.
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Embedding) or module is self.output:
+                nn.init.normal_(module.weight, std=self.architecture.d_model**-0.5)
+            elif isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
 
     def forward(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"]

@@ -219,3 +219,18 @@ def test_gradients_reach_every_parameter() -> None:
     # A bias on all keys moves all scores of a query alike, which the softmax takes away again.
     silent = {name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()}
     assert {name for name in silent if not name.endswith("key.bias")} == set()
+
+
+def test_parameters_of_a_part_of_one_s_own_keep_their_initial_values() -> None:
+    class Tempered(MultiHeadAttention):
+        def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float) -> None:
+            super().__init__(d_model, heads, d_k, d_v, dropout)
+            self.temperature = nn.Parameter(torch.full((heads, 1, 1), 10.0))
+            self.bias = nn.Parameter(torch.ones(heads))
+
+    model = Transformer(
+        architecture(), source_vocabulary=9, target_vocabulary=9, attention=Tempered
+    )
+    for layer in model.encoder.layers:
+        assert layer.self_attention.temperature.eq(10).all()
+        assert layer.self_attention.bias.eq(1).all()
