@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +22,7 @@ from interlingua.inspection.canvas import (
 from interlingua.inspection.legible import label_of
 from interlingua.inspection.trace import AttentionKind, Trace
 
-__all__ = ["AttentionAxes", "attention_axes", "draw_attention", "draw_weights", "set_tokens"]
+__all__ = ["AttentionAxes", "attention_axes", "draw_attention", "draw_weights", "write_tokens"]
 
 LARGEST_SIDE = 60.0
 """Inches; beyond this viewers give up, so the cells shrink instead."""
@@ -31,6 +32,17 @@ TOKEN_PITCH = 0.17
 SMALLEST_PANEL = 1.5
 SMALLEST_PITCH = 0.1
 """Inches; where tokens are closer, only some are named."""
+
+HorizontalAlignment = Literal["left", "center", "right"]
+VerticalAlignment = Literal["top", "center", "bottom"]
+Side = Literal["left", "bottom", "top"]
+
+_DIRECTIONS: dict[Side, tuple[tuple[int, int], HorizontalAlignment, VerticalAlignment]] = {
+    "left": ((-1, 0), "right", "center"),
+    "bottom": ((0, -1), "center", "top"),
+    "top": ((0, 1), "center", "bottom"),
+}
+"""Where texts go from a side of a panel, and how they are anchored."""
 
 _TITLES: dict[AttentionKind, str] = {
     "encoder": "Encoder self-attention: where each source token looks",
@@ -105,12 +117,7 @@ def draw_attention(trace: Trace, kind: AttentionKind) -> Figure:
                 )
                 panel.set_title(f"layer {map.layer} · head {head + 1}", pad=4)
                 draw_weights(panel, map.weights[head], norm)
-                set_tokens(panel, "x", axes.columns, plan.points, plan.step)
-                if head == 0:
-                    set_tokens(panel, "y", axes.rows, plan.points, plan.step)
-                    panel.set_ylabel(axes.rows_name, color=QUIET, parse_math=False)
-                if row == len(maps) - 1:
-                    panel.set_xlabel(axes.columns_name, color=QUIET, parse_math=False)
+                _write_axes(panel, axes, plan, left=head == 0, last=row == len(maps) - 1)
         _finish(figure, trace, kind, plan, norm)
     return figure
 
@@ -130,14 +137,51 @@ def draw_weights(
     panel.set_yticks([])
 
 
-def set_tokens(panel: Axes, axis: str, labels: Sequence[str], points: float, step: int = 1) -> None:
-    """Write tokens along ``axis`` (``x`` or ``y``), every ``step``-th of them."""
-    places = list(range(0, len(labels), step))
-    shown = [labels[place] for place in places]
-    if axis == "x":
-        panel.set_xticks(places, shown, rotation=90, fontsize=points, parse_math=False)
-    else:
-        panel.set_yticks(places, shown, fontsize=points, parse_math=False)
+def write_tokens(
+    panel: Axes, side: Side, labels: Sequence[str], points: float, *, name: str = "", step: int = 1
+) -> None:
+    """Write every ``step``-th token along one side of a panel, and ``name`` beyond them.
+
+    They are texts of their own, because matplotlib writes tick labels anew whenever it draws, and what no font
+    can show must be hidden from PNG alone (see ``canvas``).
+    """
+    beyond = 72 * max((text_width(label, points) for label in labels), default=0.0) + 8
+    (dx, dy), ha, va = _DIRECTIONS[side]
+    across = panel.get_yaxis_transform() if side == "left" else panel.get_xaxis_transform()
+    edge = 1 if side == "top" else 0
+    for place in range(0, len(labels), step):
+        panel.annotate(
+            labels[place],
+            (edge, place) if side == "left" else (place, edge),
+            xycoords=across,
+            xytext=(3 * dx, 3 * dy),
+            textcoords="offset points",
+            ha=ha,
+            va=va,
+            rotation=0 if side == "left" else 90,
+            fontsize=points,
+            parse_math=False,
+        )
+    panel.annotate(
+        name,
+        (edge, 0.5) if side == "left" else (0.5, edge),
+        xycoords="axes fraction",
+        xytext=(beyond * dx, beyond * dy),
+        textcoords="offset points",
+        ha=ha,
+        va=va,
+        rotation=90 if side == "left" else 0,
+        color=QUIET,
+        parse_math=False,
+    )
+
+
+def _write_axes(panel: Axes, axes: AttentionAxes, plan: _Plan, *, left: bool, last: bool) -> None:
+    """Columns below every panel, rows left of the first of each layer."""
+    name = axes.columns_name if last else ""
+    write_tokens(panel, "bottom", axes.columns, plan.points, name=name, step=plan.step)
+    if left:
+        write_tokens(panel, "left", axes.rows, plan.points, name=axes.rows_name, step=plan.step)
 
 
 def _plan(axes: AttentionAxes, layers: int, heads: int) -> _Plan:

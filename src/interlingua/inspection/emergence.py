@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from interlingua.errors import ModelError
-from interlingua.inspection.attention import draw_weights, set_tokens
+from interlingua.inspection.attention import draw_weights, write_tokens
 from interlingua.inspection.canvas import QUIET, add_colorbar, figure_style, text_width
 from interlingua.inspection.legible import label_of
 
@@ -95,11 +95,11 @@ def draw_emergence(samples: Sequence[Sample]) -> Figure:
                 )
             )
             draw_weights(panel, sample.attention[: cut[place]], norm)
-            set_tokens(panel, "y", target_labels[place][: cut[place]], LABEL_POINTS)
+            write_tokens(panel, "left", target_labels[place][: cut[place]], LABEL_POINTS)
             more = len(sample.target_tokens) - cut[place]
             panel.set_title(f"step {sample.step:,}" + (f" (+ {more} tokens)" if more else ""))
             if place + columns >= len(chosen):
-                set_tokens(panel, "x", source_labels, LABEL_POINTS)
+                write_tokens(panel, "bottom", source_labels, LABEL_POINTS)
         _finish(figure, chosen[0], norm)
     return figure
 

@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from interlingua.errors import ModelError
-from interlingua.inspection.attention import attention_axes, draw_weights, set_tokens
+from interlingua.inspection.attention import attention_axes, draw_weights, write_tokens
 from interlingua.inspection.canvas import (
     INK,
     QUIET,
@@ -72,12 +72,8 @@ def draw_heat_map(trace: Trace) -> Figure:
             (left / width, bottom / height, columns * cell / width, rows * cell / height)
         )
         draw_weights(panel, weights, Normalize(0.0, max(1.0, float(weights.max()))))
-        set_tokens(panel, "x", axes.columns, points)
-        set_tokens(panel, "y", axes.rows, points)
-        panel.xaxis.tick_top()
-        panel.xaxis.set_label_position("top")
-        panel.set_xlabel(axes.columns_name, color=QUIET, labelpad=8, parse_math=False)
-        panel.set_ylabel(axes.rows_name, color=QUIET, labelpad=8, parse_math=False)
+        write_tokens(panel, "top", axes.columns, points, name=axes.columns_name)
+        write_tokens(panel, "left", axes.rows, points, name=axes.rows_name)
         _rule(panel, rows, columns)
         if max(rows, columns) <= NUMBERED_TOKENS:
             _write_numbers(panel, weights, 0.62 * points)
