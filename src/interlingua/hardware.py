@@ -1,6 +1,8 @@
 """Which device, which arithmetic."""
 
+import ctypes
 import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -8,25 +10,31 @@ import torch
 
 from interlingua.errors import ConfigError
 
-__all__ = ["autocast", "choose_device", "choose_dtype", "set_threads"]
+__all__ = ["autocast", "choose_device", "choose_dtype", "keep_freed_memory", "set_threads"]
+
+# <malloc.h>, glibc
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_MAX = -4
+_LARGEST_INT = 2**31 - 1
 
 
-def choose_device(name: str) -> torch.device:
+def choose_device(name: str | torch.device) -> torch.device:
     """Return the device called ``name``; ``auto`` takes a GPU if there is one.
 
     Raises:
         ConfigError: no such device here.
     """
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+        return torch.device("cuda" if cuda else "mps" if mps else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r}: not available here ({reason}); try cpu") from error
+        torch.ones(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigError(
+            f"device is {str(name)!r}, which is not to be had here ({reason}); take auto or cpu"
+        ) from error
     return device
 
 
@@ -50,13 +58,24 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
 
 def set_threads(threads: int | None) -> None:
     """Use ``threads`` CPU threads, or one a core that this process may use."""
-    torch.set_num_threads(
-        threads or len(os.sched_getaffinity(0)) if _has_affinity() else threads or 1
-    )
+    if threads is None:
+        mine = getattr(os, "sched_getaffinity", None)  # Linux only
+        threads = len(mine(0)) if mine else os.cpu_count() or 1
+    torch.set_num_threads(threads)
 
 
-def _has_affinity() -> bool:
-    return hasattr(os, "sched_getaffinity")
+def keep_freed_memory() -> None:
+    """Let the C library keep what tensors free, instead of returning it to the system every time.
+
+    A training step frees and asks for the same large blocks again and again; each time the system clears their
+    pages first. Only glibc offers the choice; elsewhere nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_MMAP_MAX, 0)
+        libc.mallopt(_M_TRIM_THRESHOLD, _LARGEST_INT)
 
 
 def _cpu_has_bfloat16() -> bool:

@@ -20,9 +20,10 @@ from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.errors import ConfigError
+from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
 
-__all__ = ["Translation", "Translator", "find_device"]
+__all__ = ["Translation", "Translator"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
@@ -75,7 +76,7 @@ class Translator:
         device: str | torch.device = "auto",
         max_source_length: int,
     ) -> None:
-        self.device = find_device(device)
+        self.device = choose_device(device)
         self.model = model.to(self.device) if isinstance(model, nn.Module) else model
         self.tokenizers = tokenizers
         self.source_lang = source_lang
@@ -270,26 +271,6 @@ class Translator:
 
 
 _EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
-
-
-def find_device(name: str | torch.device) -> torch.device:
-    """Return the device of that name; ``auto`` is CUDA, then MPS, then the CPU.
-
-    Raises:
-        ConfigError: there is no such device here.
-    """
-    if name == "auto":
-        cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-        return torch.device("cuda" if cuda else "mps" if mps else "cpu")
-    try:
-        device = torch.device(name)
-        torch.ones(1, device=device).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfigError(
-            f"device is {str(name)!r}, which is not to be had here ({reason}); take auto or cpu"
-        ) from error
-    return device
 
 
 def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:

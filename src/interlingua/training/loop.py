@@ -120,7 +120,7 @@ class Trainer:
         total = 0.0
         for batch in batches:
             loss = self._loss(batch.to(self.device)) / num_tokens
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         limit = self.config.clip_norm or float("inf")
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))

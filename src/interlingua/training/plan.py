@@ -7,16 +7,18 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from interlingua.batching.batch import Batch
 from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
-from interlingua.hardware import choose_device, choose_dtype, set_threads
+from interlingua.hardware import choose_device, choose_dtype, keep_freed_memory, set_threads
 from interlingua.training.automatic import architecture_of
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare
@@ -88,6 +90,7 @@ def plan(config: RunConfig) -> Plan:
         ConfigError, CorpusError, TrainingError: what training itself would raise.
     """
     set_threads(config.training.threads)
+    keep_freed_memory()
     device = choose_device(config.training.device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
@@ -133,13 +136,14 @@ def _probe(prepared: Prepared, device: torch.device, prepared_bytes: int) -> Pla
     )
 
 
-def _time_updates(trainer: Trainer, prepared: Prepared, order: list[object]) -> tuple[float, float]:
+def _time_updates(
+    trainer: Trainer, prepared: Prepared, order: Sequence[np.ndarray]
+) -> tuple[float, float]:
     """Return the seconds and the target tokens of an average update."""
     accumulate = prepared.config.training.accumulate
     num = (PROBE_STEPS + WARMUP) * accumulate
     batches: list[Batch] = [
-        prepared.training.batch(order[i * len(order) // num], 0)  # type: ignore[arg-type]
-        for i in range(num)
+        prepared.training.batch(order[i * len(order) // num], 0) for i in range(num)
     ]
     times, tokens = [], []
     for i in range(PROBE_STEPS + WARMUP):

@@ -17,7 +17,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
-from interlingua.hardware import choose_device, choose_dtype, set_threads
+from interlingua.hardware import choose_device, choose_dtype, keep_freed_memory, set_threads
 from interlingua.model.transformer import Transformer
 from interlingua.training.automatic import architecture_of
 from interlingua.training.card import write_card
@@ -70,6 +70,7 @@ def train(
     console = console or Console(stderr=True)
     progress = TrainingProgress(console)
     set_threads(config.training.threads)
+    keep_freed_memory()
     device = choose_device(config.training.device)
     run_dir = run_dir_of(config)
     if fresh and (old := set_aside(run_dir)):

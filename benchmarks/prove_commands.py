@@ -1,0 +1,69 @@
+"""Running the commands that a user types, and measuring them: shared by the ``prove_*`` scripts."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["Timed", "corpora", "describe_machine", "evaluate", "run"]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One command: what it printed, how long it took, how much memory it held at most."""
+
+    output: str
+    seconds: float
+    peak_bytes: int
+
+
+def run(*arguments: str) -> Timed:
+    """Run ``interlingua`` with ``arguments``; end the proof if it fails."""
+    command = [str(Path(sys.executable).with_name("interlingua")), *arguments]
+    print("$ interlingua " + " ".join(arguments), flush=True)
+    started = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - started
+    if process.returncode != 0:
+        sys.exit(f"the command ended with status {process.returncode}")
+    return Timed(output, seconds, usage.ru_maxrss * 1024)
+
+
+def evaluate(model: str, source: Path, reference: Path, *flags: str) -> dict[str, Any]:
+    """Evaluate ``model`` and return its report."""
+    timed = run(
+        "evaluate", model, "--source", str(source), "--reference", str(reference), "--json", *flags
+    )
+    report: dict[str, Any] = json.loads(timed.output)
+    return report
+
+
+def corpora() -> Path:
+    """Return the folder of real corpora, or end with the reason."""
+    folder = os.environ.get("INTERLINGUA_DATA")
+    if not folder:
+        sys.exit("set INTERLINGUA_DATA to the folder of the corpora first")
+    return Path(folder)
+
+
+def describe_machine() -> str:
+    """Say what the numbers depend on."""
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
