@@ -77,8 +77,11 @@ class SentencePieceNormaliser:
     def __call__(self, text: str) -> str:
         """Return the normalised text; raise a TokenizerError for half a surrogate pair."""
         refuse_surrogates(text)
-        text = self._replace(text).replace(SPACE_MARK, " ")
-        return re.sub(" +", " ", text).strip(" ") if self.collapse_spaces else text
+        text = self._replace(text)
+        if not self.collapse_spaces:
+            return text
+        # At the end, and only there, SentencePiece removes the mark as well as the space.
+        return re.sub(" +", " ", text).lstrip(" ").rstrip(" " + SPACE_MARK)
 
     def _replace(self, text: str) -> str:
         if self.whole is None:

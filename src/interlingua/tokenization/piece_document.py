@@ -6,15 +6,16 @@ because those are searched for in the text: a sentence that holds ``</s>`` would
 """
 
 import base64
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.charsmap import Charsmap
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser, as_form
-from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Spacing
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.segmentation import piece_ranks, whole_pattern
-from interlingua.tokenization.text_form import LONGEST_WORD
+from interlingua.tokenization.text_form import LONGEST_WORD, Spacing
 from interlingua.tokenization.vocabulary import SPACE_MARK, Specials, Vocabulary
 
 __all__ = ["describe_pieces", "restore_pieces"]
@@ -61,7 +62,7 @@ def restore_pieces(document: Json) -> PieceTokenizer:
         whole=frozenset(own.get("whole", ())),
         byte_fallback=own["byte_fallback"],
     )
-    spacing = Spacing(byte_level=own["byte_level"], first_mark=own["first_mark"])
+    spacing = Spacing(**{name: bool(own["spacing"][name]) for name in Spacing.__slots__})
     return PieceTokenizer(kind, vocabulary, _restore_normaliser(document, vocabulary), spacing)
 
 
@@ -72,14 +73,11 @@ def _own(tokenizer: PieceTokenizer) -> Json:
         "kind": tokenizer.kind,
         "specials": [specials.pad, specials.unknown, specials.begin, specials.end],
         "byte_fallback": vocabulary.byte_fallback,
-        "byte_level": tokenizer.spacing.byte_level,
-        "first_mark": tokenizer.spacing.first_mark,
+        "spacing": asdict(tokenizer.spacing),
     }
     normaliser = tokenizer.normaliser
     if isinstance(normaliser, Normaliser):
         own |= {"normalization": normaliser.form, "lowercase": normaliser.lowercase}
-    else:
-        own |= {"collapse_spaces": normaliser.collapse_spaces}
     if vocabulary.hidden:
         own["hidden"] = sorted(vocabulary.hidden)
     if vocabulary.whole:
@@ -106,7 +104,7 @@ def _restore_normaliser(
         for step in document["normalizer"]["normalizers"]
         if step["type"] == "Precompiled"
     )
-    collapse = bool(own["collapse_spaces"])
+    collapse = bool(own["spacing"]["collapse"])
     return SentencePieceNormaliser(Charsmap(compiled), collapse, whole_pattern(vocabulary.whole))
 
 

@@ -1,7 +1,6 @@
 """The tokenizer that is trained here: words, characters, BPE, WordPiece or Unigram over one kind of vocabulary."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.errors import TokenizerError
@@ -21,24 +20,20 @@ from interlingua.tokenization.segmentation import (
     split_symbols,
     whole_pattern,
 )
-from interlingua.tokenization.text_form import ByteForm, MetaspaceForm, SpelledWord, TextForm
+from interlingua.tokenization.text_form import (
+    ByteForm,
+    MetaspaceForm,
+    Spacing,
+    SpelledWord,
+    TextForm,
+)
 from interlingua.tokenization.tokenizer import Encoding, Tokenizer
-from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
+from interlingua.tokenization.vocabulary import Vocabulary
 
-__all__ = ["PieceTokenizer", "Spacing"]
+__all__ = ["PieceTokenizer"]
 
 _CACHED_CHARACTERS = 4_000_000
 _CACHED_LATTICES = 20_000
-
-
-@dataclass(frozen=True)
-class Spacing:
-    """How spaces are written."""
-
-    byte_level: bool = False
-    """As the byte 0x20, like everything else."""
-    first_mark: bool = True
-    """A mark before the first word too, so that a word has the same pieces wherever it stands."""
 
 
 class PieceTokenizer(Tokenizer):
@@ -63,7 +58,12 @@ class PieceTokenizer(Tokenizer):
         specials = vocabulary.specials
         self.pad_id, self.unknown_id = specials.pad, specials.unknown
         self.begin_id, self.end_id = specials.begin, specials.end
-        self._form = _build_form(vocabulary, self.spacing)
+        self._form: TextForm = (
+            ByteForm(vocabulary)
+            if self.spacing.byte_level
+            else MetaspaceForm(vocabulary, self.spacing)
+        )
+        self._closed = self.spacing.byte_level or vocabulary.byte_fallback
         self._segment = build_segment(kind, vocabulary)
         self._sampler: Sampler | None = None
         self._spelled: dict[str, SpelledWord] = {}
@@ -81,13 +81,21 @@ class PieceTokenizer(Tokenizer):
         start = -self._form.mark_width(words)
         for word in words:
             spelled, spans = self._spell(word)
-            ids += spelled
-            offsets += [(max(start + begin, 0), start + end) for begin, end in spans]
+            if not self._closed and ids[-1:] == [self.unknown_id] == list(spelled[:1]):
+                # SentencePiece gives one unknown id to unknown words in a row.
+                offsets[-1] = (offsets[-1][0], start + spans[0][1])
+                ids += spelled[1:]
+                offsets += [(start + begin, start + end) for begin, end in spans[1:]]
+            else:
+                ids += spelled
+                offsets += [(max(start + begin, 0), start + end) for begin, end in spans]
             start += spans[-1][1]
         return Encoding(ids, offsets)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """See :class:`Tokenizer`."""
+        if not self._closed:
+            return super().encode_batch(texts)
         normalise, split, spelled = self.normaliser, self._form.words, self._spelled
         batch = []
         for text in texts:
@@ -106,18 +114,21 @@ class PieceTokenizer(Tokenizer):
             return self.encode_batch([text])[0]
         if self._sampler is None:
             self._sampler = Sampler(self.kind, self.vocabulary)
-        sampler, spell = self._sampler, self._form.spell
+        sampler, form = self._sampler, self._form
         sampler.check(probability)
         draw = uniforms(seed, epoch, pair, side)
         ids: list[int] = []
-        for word in self._form.words(self.normaliser(text)):
-            ids += spell(sampler.sample(word, probability, draw))[0]
+        for word in form.words(self.normaliser(text)):
+            ids += form.spell(sampler.sample(form.letters(word), probability, draw))[0]
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """See :class:`Tokenizer`."""
-        self.vocabulary.pieces_of(ids)
-        return self._form.decode(ids)
+        try:
+            return self._form.decode(ids)
+        except KeyError:
+            self.vocabulary.pieces_of(ids)  # Says which id is not in the vocabulary.
+            raise
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """See :class:`Tokenizer`."""
@@ -134,7 +145,7 @@ class PieceTokenizer(Tokenizer):
         known = self._spelled.get(word)
         if known is not None:
             return known
-        spelled = self._form.spell(self._segment(word))
+        spelled = self._form.spell(self._segment(self._form.letters(word)))
         # Only memory depends on when the cache is emptied, so threads that race here do no harm.
         if self._spelled_characters > _CACHED_CHARACTERS:
             self._spelled.clear()
@@ -181,10 +192,3 @@ class Sampler:
             lattice = build_lattice(word, self._scores, 1.0 - probability)
             self._lattices[word, probability] = lattice
         return sample_path(word, lattice, draw)
-
-
-def _build_form(vocabulary: Vocabulary, spacing: Spacing) -> TextForm:
-    if spacing.byte_level:
-        return ByteForm(vocabulary)
-    crossing = any(SPACE_MARK in piece[1:] for piece in vocabulary.ids)
-    return MetaspaceForm(vocabulary, first_mark=spacing.first_mark, split=not crossing)

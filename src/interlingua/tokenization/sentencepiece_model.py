@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.charsmap import Charsmap
 from interlingua.tokenization.normalisation import SentencePieceNormaliser
-from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Spacing
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.segmentation import whole_pattern
+from interlingua.tokenization.text_form import Spacing
 from interlingua.tokenization.vocabulary import SPECIAL_PIECES, Specials, Vocabulary
 
 __all__ = ["read_sentencepiece"]
@@ -54,12 +55,14 @@ def read_sentencepiece(content: bytes) -> PieceTokenizer:
             "marks the space after a word and not before it, which is not known here; train it anew"
         )
     vocabulary = _build_vocabulary(pieces, trainer)
+    collapse = bool(_integer(normalizer, 4, 1))
     normaliser = SentencePieceNormaliser(
         Charsmap(b"".join(_bytes(value) for number, value in normalizer if number == 2)),
-        collapse_spaces=bool(_integer(normalizer, 4, 1)),
+        collapse_spaces=collapse,
         whole=whole_pattern(vocabulary.whole),
     )
-    spacing = Spacing(first_mark=bool(_integer(normalizer, 3, 1)))
+    first_mark = bool(_integer(normalizer, 3, 1))
+    spacing = Spacing(first_mark=first_mark, keep_mark=False, collapse=collapse)
     return PieceTokenizer(kind, vocabulary, normaliser, spacing)
 
 

@@ -5,11 +5,20 @@ word that is longer than any real one is split too, so that a line of a million 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
 
-__all__ = ["BYTE_ALPHABET", "LONGEST_WORD", "ByteForm", "MetaspaceForm", "SpelledWord", "TextForm"]
+__all__ = [
+    "BYTE_ALPHABET",
+    "LONGEST_WORD",
+    "ByteForm",
+    "MetaspaceForm",
+    "Spacing",
+    "SpelledWord",
+    "TextForm",
+]
 
 LONGEST_WORD = 512
 """Characters; longer words are cut here, which no piece of a vocabulary would notice except at the cut."""
@@ -27,11 +36,28 @@ _UNKNOWN_SURFACE = " \u2047 "
 """What an unknown id looks like in text, as in SentencePiece; our own encoding never makes one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spacing:
+    """How spaces are written."""
+
+    byte_level: bool = False
+    """As the byte 0x20, like everything else."""
+    first_mark: bool = True
+    """A mark before the first word too, so that a word has the same pieces wherever it stands."""
+    keep_mark: bool = True
+    """A U+2581 in a text stays what it is; SentencePiece takes it for a space."""
+    collapse: bool = False
+    """No space at either end and no two in a row, as SentencePiece does unless it is told not to."""
+
+
 class TextForm(Protocol):
     """A way to write text in the pieces of a vocabulary, and to read it again."""
 
     def words(self, text: str) -> list[str]:
         """Split a normalised text without surrogates; each word is looked up, cut and spelled on its own."""
+
+    def letters(self, word: str) -> str:
+        """Return the word in the letters of the vocabulary's pieces."""
 
     def spell(self, pieces: Iterable[str]) -> SpelledWord:
         """Return the ids of the pieces of one word; what has no id is spelled in bytes."""
@@ -49,12 +75,12 @@ class MetaspaceForm:
     A U+2581 of the text itself is spelled in bytes, so that it stays what it is.
     """
 
-    def __init__(
-        self, vocabulary: Vocabulary, *, first_mark: bool = True, split: bool = True
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, spacing: Spacing) -> None:
         self._vocabulary = vocabulary
-        self._first_mark = first_mark
-        self._split = split
+        self._first_mark = spacing.first_mark
+        self._collapse = spacing.collapse
+        self._mark_in_text = _STAND_IN if spacing.keep_mark else " "
+        self._split = not any(SPACE_MARK in piece[1:] for piece in vocabulary.ids)
         self._bytes = {number: value for value, number in enumerate(vocabulary.byte_ids)}
         specials = vocabulary.specials
         silent = ({specials.pad, specials.begin, specials.end} | vocabulary.hidden) - {
@@ -70,7 +96,7 @@ class MetaspaceForm:
         """Split before every space; each word begins with the mark."""
         if not text:
             return []
-        text = text.replace(SPACE_MARK, _STAND_IN)
+        text = text.replace(SPACE_MARK, self._mark_in_text)
         if not self._split:
             start = SPACE_MARK if self._first_mark else ""
             return _cut_long([start + text.replace(" ", SPACE_MARK)], LONGEST_SENTENCE)
@@ -78,6 +104,10 @@ class MetaspaceForm:
         if not self._first_mark:
             words[:1] = [words[0][1:]] if len(words[0]) > 1 else []
         return _cut_long(words, LONGEST_WORD) if len(text) > LONGEST_WORD else words
+
+    def letters(self, word: str) -> str:
+        """Return the word: pieces are written as text is."""
+        return word
 
     def mark_width(self, words: Sequence[str]) -> int:
         """Return 1 where a mark was put before the first word."""
@@ -110,20 +140,28 @@ class MetaspaceForm:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Join the pieces, read runs of bytes as UTF-8, and drop the space before the first word."""
+        unknown = self._vocabulary.specials.unknown
+        at_start = self._first_mark or self._collapse
         parts: list[str] = []
         run = bytearray()
         for number in ids:
             value = self._bytes.get(number)
             if value is not None:
                 run.append(value)
+                at_start = False
                 continue
             if run:
                 parts.append(run.decode("utf-8", errors="replace"))
                 run.clear()
-            parts.append(self._surface[number])
+            surface = self._surface[number]
+            if at_start and surface:
+                at_start = False
+                if surface[0] == " " and number != unknown:
+                    surface = surface[1:]
+                    at_start = self._collapse and not surface
+            parts.append(surface)
         parts.append(run.decode("utf-8", errors="replace"))
-        text = "".join(parts)
-        return text[1:] if self._first_mark and text.startswith(" ") else text
+        return "".join(parts)
 
 
 def _byte_alphabet() -> tuple[str, ...]:
@@ -157,13 +195,16 @@ class ByteForm:
         self._surface = surface
 
     def words(self, text: str) -> list[str]:
-        """Split before every space; each word is written in the byte alphabet."""
+        """Split before every space."""
         if not text:
             return []
         first, *others = text.split(" ")
         words = ([first] if first else []) + [" " + word for word in others]
-        words = _cut_long(words, LONGEST_WORD) if len(text) > LONGEST_WORD else words
-        return [to_byte_letters(word) for word in words]
+        return _cut_long(words, LONGEST_WORD) if len(text) > LONGEST_WORD else words
+
+    def letters(self, word: str) -> str:
+        """Write the word in the byte alphabet."""
+        return to_byte_letters(word)
 
     def mark_width(self, words: Sequence[str]) -> int:
         """Return 0: nothing is put in front."""

@@ -5,17 +5,15 @@ that the order of the lines does not matter. SentencePiece learns the pieces of 
 counts (``docs/decisions/0002-tokenizer-training.md`` says why); words and characters are simply the most frequent ones.
 """
 
-import io
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import sentencepiece
-
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.normalisation import Normaliser, as_form
-from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Spacing
-from interlingua.tokenization.text_form import BYTE_ALPHABET, LONGEST_WORD, to_byte_letters
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.sentencepiece_training import learn_pieces
+from interlingua.tokenization.text_form import BYTE_ALPHABET, LONGEST_WORD, Spacing, to_byte_letters
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.vocabulary import (
     BYTE_PIECES,
@@ -31,14 +29,8 @@ _FIXED = (*SPECIAL_PIECES, *BYTE_PIECES)
 SMALLEST_VOCABULARY = len(_FIXED) + 2
 """Specials and bytes, the space mark and one character."""
 
-_LONGEST_PIECE = 16
-"""Characters; SentencePiece's own limit."""
-
 _SEPARATORS = "\0\t\n\r"
 """Characters that SentencePiece's table of counts cannot hold; they are spelled in bytes."""
-
-_THREADS = 4
-"""Fixed, because the sums of Unigram training depend on how the words are dealt out."""
 
 
 def train_tokenizer(
@@ -78,7 +70,7 @@ def train_tokenizer(
         learnt = _frequent_words(words, alphabet, room)
     else:
         counts = _count_parts(words, frozenset(alphabet))
-        learnt = _learn_pieces(counts, kind, vocabulary_size, alphabet)
+        learnt = _learn_with_alphabet(counts, kind, vocabulary_size, alphabet)
     pieces = (*_FIXED, *(piece for piece, _ in learnt))
     scores = (*(0.0 for _ in _FIXED), *(score for _, score in learnt))
     return PieceTokenizer(kind, Vocabulary(pieces, scores), normaliser)
@@ -154,14 +146,15 @@ def _count_parts(words: Counter[str], alphabet: frozenset[str]) -> Counter[str]:
     return parts
 
 
-def _learn_pieces(
+def _learn_with_alphabet(
     counts: Counter[str], kind: str, vocabulary_size: int, alphabet: list[str]
 ) -> list[tuple[str, float]]:
     """Return pieces and scores, the best first; every character of the alphabet is among them."""
-    learnt = _run_sentencepiece(
+    learnt = learn_pieces(
         counts,
-        model_type="unigram" if kind == "unigram" else "bpe",
-        vocab_size=vocabulary_size,
+        "unigram" if kind == "unigram" else "bpe",
+        vocabulary_size - len(_FIXED),
+        split_classes=True,
     )
     pieces = {piece: score for piece, score in learnt if piece not in _FIXED}
     worst = min(pieces.values(), default=0.0)
@@ -180,14 +173,7 @@ def _train_byte_level(
         for part in _runs_of_one_class(" " + word[:LONGEST_WORD]):
             parts[to_byte_letters(part)] += count
     alphabet = list(BYTE_ALPHABET)
-    learnt = _run_sentencepiece(
-        parts,
-        model_type="bpe",
-        vocab_size=vocabulary_size,
-        byte_fallback=False,
-        split_by_unicode_script=False,
-        split_by_number=False,
-    )
+    learnt = learn_pieces(parts, "bpe", vocabulary_size - len(SPECIAL_PIECES), split_classes=False)
     merged = [piece for piece, _ in learnt if len(piece) > 1 and piece not in SPECIAL_PIECES]
     room = vocabulary_size - len(_FIXED)
     pieces = (*SPECIAL_PIECES, *alphabet, *merged[:room])
@@ -209,46 +195,3 @@ def _runs_of_one_class(word: str) -> Iterator[str]:
 def _class_of(letter: str) -> str:
     major = unicodedata.category(letter)[0]
     return "L" if major in "LM" else "N" if major == "N" else "other"
-
-
-def _run_sentencepiece(
-    counts: Counter[str],
-    *,
-    model_type: str,
-    vocab_size: int,
-    byte_fallback: bool = True,
-    split_by_unicode_script: bool = True,
-    split_by_number: bool = True,
-) -> list[tuple[str, float]]:
-    """Return the learnt pieces with their scores, in order; none if the corpus is too small to learn any."""
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(f"{part}\t{count}" for part, count in sorted(counts.items())),
-            input_format="tsv",
-            model_writer=model,
-            model_type=model_type,
-            vocab_size=vocab_size,
-            hard_vocab_limit=False,
-            byte_fallback=byte_fallback,
-            split_by_unicode_script=split_by_unicode_script,
-            split_by_number=split_by_number,
-            max_sentencepiece_length=_LONGEST_PIECE,
-            character_coverage=1.0,
-            normalization_rule_name="identity",
-            add_dummy_prefix=False,
-            remove_extra_whitespaces=False,
-            pad_id=0,
-            unk_id=1,
-            bos_id=2,
-            eos_id=3,
-            num_threads=_THREADS,
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        print(error)
-        return []
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    first = len(_FIXED) if byte_fallback else len(SPECIAL_PIECES)
-    numbers = range(first, processor.vocab_size())
-    return [(processor.id_to_piece(number), processor.get_score(number)) for number in numbers]

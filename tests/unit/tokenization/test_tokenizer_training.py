@@ -1,0 +1,113 @@
+"""What is learnt from text, and what is refused."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import TokenizerError
+from interlingua.tokenization.train import SMALLEST_VOCABULARY, train_tokenizer
+
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "mat",
+    "door",
+    "sat",
+    "ran",
+    "slept",
+    "on",
+    "by",
+    "under",
+    "big",
+    "small",
+    "12",
+    "7",
+    ",",
+    ".",
+    "!",
+    "naïve",
+    "über",
+]
+ROLL = random.Random(5)
+CORPUS = [" ".join(ROLL.choices(WORDS, k=ROLL.randrange(1, 12))) for _ in range(300)]
+KINDS = ["bpe", "unigram", "wordpiece", "word", "char"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "byte_level"), [*((kind, False) for kind in KINDS), ("bpe", True)]
+)
+def test_the_same_texts_give_the_same_file(kind: str, byte_level: bool, tmp_path: Path) -> None:
+    files = []
+    for name, texts in (("a", CORPUS), ("b", CORPUS), ("c", CORPUS[::-1])):
+        trained = train_tokenizer(
+            iter(texts), kind=kind, vocabulary_size=400, byte_level=byte_level
+        )
+        trained.save(tmp_path / name)
+        files.append((tmp_path / name).read_bytes())
+    assert files[0] == files[1]
+    assert files[0] == files[2], "the order of the lines should not matter"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vocabulary_is_never_larger_than_asked_for(kind: str) -> None:
+    for size in (SMALLEST_VOCABULARY, 270, 290, 330, 4000):
+        tokenizer = train_tokenizer(CORPUS, kind=kind, vocabulary_size=size)
+        assert tokenizer.vocabulary_size <= size
+        assert all(tokenizer.decode(tokenizer.encode(text).ids) == text for text in CORPUS[:50])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["a", "▁", "\0\t\n", "▅ ▅", "</s> </s>", "x" * 3000, "日本語"])
+def test_a_tiny_corpus_is_enough(kind: str, text: str) -> None:
+    tokenizer = train_tokenizer([text, text], kind=kind, vocabulary_size=400)
+    assert tokenizer.decode(tokenizer.encode(text).ids) == tokenizer.normalise(text)
+
+
+def test_words_and_characters_keep_the_most_frequent() -> None:
+    words = train_tokenizer(["ab ab ab ba ba aa"], kind="word", vocabulary_size=265)
+    assert words.tokens(range(260, 265)) == ["▁ab", "▁ba", "▁aa", "▁", "a"]
+    characters = train_tokenizer(["aaa bb c"], kind="char", vocabulary_size=263)
+    assert characters.tokens(range(260, 263)) == ["▁", "a", "b"]
+
+
+def test_no_piece_crosses_a_space_or_mixes_letters_with_digits() -> None:
+    texts = ["on 7 on 7 on7 on7 mat. mat. mat."] * 30
+    for byte_level in (False, True):
+        tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=400, byte_level=byte_level)
+        pieces = tokenizer.tokens(range(260, tokenizer.vocabulary_size))
+        assert not any("▁" in piece[1:] or "Ġ" in piece[1:] for piece in pieces)
+        assert not any("n7" in piece or "t." in piece for piece in pieces)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", "  ", ""]])
+def test_a_corpus_without_text_is_refused(texts: list[str]) -> None:
+    with pytest.raises(TokenizerError, match="no text"):
+        train_tokenizer(texts, kind="bpe", vocabulary_size=400)
+
+
+def test_senseless_arguments_are_refused() -> None:
+    with pytest.raises(TokenizerError, match="'morpheme' is not a kind"):
+        train_tokenizer(CORPUS, kind="morpheme", vocabulary_size=400)
+    with pytest.raises(TokenizerError, match="at the least"):
+        train_tokenizer(CORPUS, kind="bpe", vocabulary_size=SMALLEST_VOCABULARY - 1)
+    with pytest.raises(TokenizerError, match="'nfd' is not a Unicode normalisation"):
+        train_tokenizer(CORPUS, kind="bpe", vocabulary_size=400, normalization="nfd")
+    with pytest.raises(TokenizerError, match="bpe only"):
+        train_tokenizer(CORPUS, kind="word", vocabulary_size=400, byte_level=True)
+    with pytest.raises(TokenizerError, match="choose one of the two"):
+        train_tokenizer(CORPUS, kind="bpe", vocabulary_size=400, byte_level=True, lowercase=True)
+
+
+def test_a_corpus_with_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(TokenizerError, match=r"U\+DC00"):
+        train_tokenizer([*CORPUS, "oops \udc00"], kind="bpe", vocabulary_size=400)
+
+
+def test_tokenization_does_not_need_torch() -> None:
+    code = "import sys, interlingua.tokenization.train as t; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
