@@ -22,7 +22,15 @@ from interlingua.inspection.canvas import (
 from interlingua.inspection.legible import label_of
 from interlingua.inspection.trace import AttentionKind, Trace
 
-__all__ = ["AttentionAxes", "attention_axes", "draw_attention", "draw_weights", "write_tokens"]
+__all__ = [
+    "AttentionAxes",
+    "attention_axes",
+    "draw_attention",
+    "draw_weights",
+    "sums_to_one",
+    "trace_labels",
+    "write_tokens",
+]
 
 LARGEST_SIDE = 60.0
 """Inches; beyond this viewers give up, so the cells shrink instead."""
@@ -59,6 +67,11 @@ class AttentionAxes:
     columns: tuple[str, ...]
     rows_name: str
     columns_name: str
+
+
+def trace_labels(trace: Trace) -> list[str]:
+    """Return every token of a trace as its figures show it."""
+    return [label_of(token.text) for token in (*trace.source_tokens, *trace.target_tokens)]
 
 
 def attention_axes(trace: Trace, kind: AttentionKind) -> AttentionAxes:
@@ -120,6 +133,11 @@ def draw_attention(trace: Trace, kind: AttentionKind) -> Figure:
                 _write_axes(panel, axes, plan, left=head == 0, last=row == len(maps) - 1)
         _finish(figure, trace, kind, plan, norm)
     return figure
+
+
+def sums_to_one(weights: Float[np.ndarray, "*H T S"]) -> bool:
+    """Whether every row is a distribution, as softmax makes it; a variant may do otherwise."""
+    return bool(np.allclose(weights.sum(axis=-1), 1.0, atol=1e-3))
 
 
 def draw_weights(
@@ -208,7 +226,9 @@ def _finish(
     figure.text(
         0.25 / width, 1 - 0.2 / height, _TITLES[kind], fontsize=12, va="top", parse_math=False
     )
-    note = "rows look at columns; each row sums to 1"
+    note = "rows look at columns"
+    if all(sums_to_one(map.weights) for map in trace.maps(kind)):
+        note += "; each row sums to 1"
     if plan.step > 1:
         note += (
             f"; one token in {plan.step} is named: "

@@ -5,6 +5,7 @@ Only matplotlib's objects are used, never ``pyplot``: no window, no state that o
 
 import io
 import logging
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ __all__ = [
     "figure_style",
     "save_figure",
     "text_width",
+    "warn_of_missing",
     "write_figure",
 ]
 
@@ -123,7 +125,7 @@ def write_figure(figure: Figure, path: Path) -> Path:
     """Write a figure whole or not at all; the suffix says whether as PNG or as SVG.
 
     In SVG text stays text, so a browser shows every script. In PNG a character that no font here can show becomes
-    a box; the log and the foot of the picture say so.
+    a box, and the foot of the picture says so.
 
     Raises:
         OutputError: another suffix, or a place that cannot be written.
@@ -149,24 +151,36 @@ def write_figure(figure: Figure, path: Path) -> Path:
     return path
 
 
+def warn_of_missing(labels: Iterable[str]) -> None:
+    """Tell the log which characters will be boxes in PNG, and how to mend it."""
+    missing = missing_characters(labels)
+    if missing:
+        _log.warning(
+            "No font on this machine shows %s; it will be □ in PNG. Open the SVG in a browser, or install a font "
+            "that has it, such as Noto Sans.",
+            _name(missing),
+        )
+
+
 @contextmanager
 def _boxes(figure: Figure, texts: Sequence[Text], missing: set[str]) -> Iterator[None]:
-    """Hide characters that cannot be shown while the block runs, and say how to mend it."""
+    """Hide characters that cannot be shown while the block runs, and say so at the foot."""
     originals = [(text, text.get_text()) for text in texts]
     note = None
     try:
         if missing:
-            advice = (
-                f"□: no font on this machine shows {_name(missing)}; "
-                "install one that does (such as Noto Sans CJK), or open the SVG in a browser"
-            )
-            _log.warning("%s", advice)
             for text, original in originals:
                 text.set_text(hide_missing(original, missing))
+            width, height = figure.get_size_inches()
             note = figure.text(
-                0.5, 0.004, hide_missing(advice, missing), ha="center", va="bottom", fontsize=7,
-                color=QUIET, parse_math=False,
-            )  # fmt: skip
+                1 - 0.1 / width,
+                0.05 / height,
+                "□: no font here has it; the SVG does",
+                ha="right",
+                va="bottom",
+                fontsize=6.5,
+                color=QUIET,
+            )
         yield
     finally:
         for text, original in originals:
@@ -176,6 +190,7 @@ def _boxes(figure: Figure, texts: Sequence[Text], missing: set[str]) -> Iterator
 
 
 def _name(missing: set[str]) -> str:
-    codes = [f"U+{ord(character):04X}" for character in sorted(missing)]
-    more = f" and {len(codes) - 3} more" if len(codes) > 3 else ""
-    return ", ".join(codes[:3]) + more
+    first = min(missing)
+    name = unicodedata.name(first, "").lower()
+    others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return f"U+{ord(first):04X}" + (f" ({name})" if name else "") + others

@@ -1,7 +1,6 @@
 """How attention to the source emerges: the same sentence at every validation of a run, from ``samples.jsonl``."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,10 @@ NUM_COLUMNS = 4
 LARGEST_ROWS = 40
 PITCH = 0.16
 LABEL_POINTS = 7.5
+TOP = 0.7
+"""Inches for the title of the figure."""
+HEADING = 0.3
+"""Inches for the title of a panel."""
 LONGEST_TITLE = 110
 
 
@@ -62,52 +65,71 @@ def read_samples(path: Path) -> list[list[Sample]]:
     return [[samples[step] for step in sorted(samples)] for _, samples in sorted(sentences.items())]
 
 
-def draw_emergence(samples: Sequence[Sample]) -> Figure:
-    """Draw one sentence at up to eight validations, evenly spread, the first and the last among them."""
+def draw_emergence(
+    samples: Sequence[Sample], *, source_name: str = "source", target_name: str = "target"
+) -> Figure:
+    """Draw one sentence at up to eight validations, evenly spread, the first and the last among them.
+
+    The outputs before the last, which may ramble, are cut to a length that leaves the others visible.
+    """
     chosen = _spread(samples, NUM_PANELS)
-    columns = min(NUM_COLUMNS, len(chosen))
-    rows = math.ceil(len(chosen) / columns)
-    cut = [min(len(sample.target_tokens), LARGEST_ROWS) for sample in chosen]
-    width_of_panel = max(1.6, PITCH * max(len(sample.source_tokens) for sample in chosen))
-    height_of_panel = max(1.6, PITCH * max(cut))
-    source_labels = [label_of(token) for token in chosen[0].source_tokens]
-    target_labels = [[label_of(token) for token in sample.target_tokens] for sample in chosen]
-    every = [label for labels in target_labels for label in labels]
-    left = max(text_width(label, LABEL_POINTS) for label in every) + 0.3
-    below = max(text_width(label, LABEL_POINTS) for label in source_labels) + 0.25
-    width = max(columns * (left + width_of_panel) + 1.1, 6.0)
-    row_height = 0.35 + height_of_panel
-    height = 0.95 + rows * row_height + below + 0.1
+    panels = _cut(chosen)
+    columns = min(NUM_COLUMNS, len(panels))
+    source = [label_of(token) for token in chosen[0].source_tokens]
+    every = [label for panel in panels for label in panel.rows]
+    panel_width = max(1.6, PITCH * len(source))
+    left = max(text_width(label, LABEL_POINTS) for label in every) + 0.45
+    below = max(text_width(label, LABEL_POINTS) for label in source) + 0.35
+    lines = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    heights = [max(PITCH * len(panel.rows) for panel in line) for line in lines]
+    width = max(columns * (left + panel_width) + 1.0, 6.0)
+    height = TOP + sum(heights) + len(lines) * (HEADING + below) + 0.25
     norm = Normalize(0.0, 1.0)
-    with figure_style([*source_labels, *every, chosen[0].source]):
+    with figure_style([*source, *every, chosen[0].source]):
         figure = Figure(figsize=(width, height))
-        for place, sample in enumerate(chosen):
-            row, column = divmod(place, columns)
-            x = column * (left + width_of_panel) + left
-            y = height - 0.95 - (row + 1) * row_height
-            size = PITCH * max(cut[place], 1) if height_of_panel > 1.6 else height_of_panel
-            panel = figure.add_axes(
-                (
-                    x / width,
-                    (y + height_of_panel - size) / height,
-                    width_of_panel / width,
-                    size / height,
-                )
-            )
-            draw_weights(panel, sample.attention[: cut[place]], norm)
-            write_tokens(panel, "left", target_labels[place][: cut[place]], LABEL_POINTS)
-            more = len(sample.target_tokens) - cut[place]
-            panel.set_title(f"step {sample.step:,}" + (f" (+ {more} tokens)" if more else ""))
-            if place + columns >= len(chosen):
-                write_tokens(panel, "bottom", source_labels, LABEL_POINTS)
+        y = height - TOP
+        for line, line_height in zip(lines, heights, strict=True):
+            y -= HEADING
+            for column, panel in enumerate(line):
+                x, size = column * (left + panel_width) + left, PITCH * len(panel.rows)
+                box = (x / width, (y - size) / height, panel_width / width, size / height)
+                axes = figure.add_axes(box)
+                axes.set_title(panel.title)
+                draw_weights(axes, panel.weights, norm)
+                name = target_name if column == 0 else ""
+                write_tokens(axes, "left", panel.rows, LABEL_POINTS, name=name)
+                name = source_name if line is lines[-1] else ""
+                write_tokens(axes, "bottom", source, LABEL_POINTS, name=name)
+            y -= line_height + below
         _finish(figure, chosen[0], norm)
     return figure
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Panel:
+    """What is drawn of one sample."""
+
+    title: str
+    rows: list[str]
+    weights: Float[np.ndarray, "T S"]
+
+
+def _cut(samples: Sequence[Sample]) -> list[_Panel]:
+    most = min(LARGEST_ROWS, len(samples[-1].target_tokens) + 4)
+    panels = []
+    for sample in samples:
+        rows = [label_of(token) for token in sample.target_tokens[:most]]
+        more = len(sample.target_tokens) - len(rows)
+        title = f"step {sample.step:,}" + (f" (+ {more} tokens)" if more else "")
+        panels.append(_Panel(title, rows, sample.attention[:most]))
+    return panels
+
+
 def _finish(figure: Figure, sample: Sample, norm: Normalize) -> None:
     width, height = figure.get_size_inches()
-    title = " ".join(sample.source.split())
-    title = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"
+    sentence = " ".join(sample.source.split())
+    if len(sentence) > LONGEST_TITLE:
+        sentence = sentence[: LONGEST_TITLE - 1] + "…"
     figure.text(
         0.25 / width,
         1 - 0.2 / height,
@@ -118,13 +140,14 @@ def _finish(figure: Figure, sample: Sample, norm: Normalize) -> None:
     figure.text(
         0.25 / width,
         1 - 0.46 / height,
-        title,
+        label_of(sentence, longest=LONGEST_TITLE, show_spaces=False),
         color=QUIET,
         fontsize=8.5,
         va="top",
         parse_math=False,
     )
-    box = (1 - 0.8 / width, 1 - 3.0 / height, 0.09 / width, 1.6 / height)
+    bar = min(1.6, height - TOP - HEADING)
+    box = (1 - 0.75 / width, 1 - (TOP + HEADING + bar) / height, 0.09 / width, bar / height)
     add_colorbar(figure, box, norm, "weight")
 
 

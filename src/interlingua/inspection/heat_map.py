@@ -10,12 +10,19 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from interlingua.errors import ModelError
-from interlingua.inspection.attention import attention_axes, draw_weights, write_tokens
+from interlingua.inspection.attention import (
+    attention_axes,
+    draw_weights,
+    sums_to_one,
+    trace_labels,
+    write_tokens,
+)
 from interlingua.inspection.canvas import (
     INK,
     QUIET,
     figure_style,
     text_width,
+    warn_of_missing,
     write_figure,
 )
 from interlingua.inspection.trace import Trace, trace_translation
@@ -37,7 +44,9 @@ def write_heat_map(translator: Translator, text: str, path: Path) -> Path:
         ModelError: the model has no attention to the source.
         OutputError: ``path`` cannot be written.
     """
-    return write_figure(draw_heat_map(trace_translation(translator, text)), Path(path))
+    trace = trace_translation(translator, text)
+    warn_of_missing(trace_labels(trace))
+    return write_figure(draw_heat_map(trace), Path(path))
 
 
 def mean_cross_attention(trace: Trace) -> Float[np.ndarray, "T S"]:
@@ -87,7 +96,8 @@ def draw_heat_map(trace: Trace) -> Figure:
         figure.text(
             0.2 / width,
             0.16 / height,
-            "cross-attention of the last layer, mean of its heads, in percent; each row sums to 100",
+            "cross-attention of the last layer, mean of its heads, in percent"
+            + ("; each row sums to 100" if sums_to_one(weights) else ""),
             fontsize=7.5,
             color=QUIET,
             va="bottom",

@@ -1,6 +1,5 @@
 """Tokens as labels: every token can be seen, whatever characters it holds and whatever fonts there are."""
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,32 +13,29 @@ PLAIN_FAMILY = "DejaVu Sans"
 
 LONGEST_LABEL = 24
 MISSING = "□"
-_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_UNSEEN = {"Cc", "Cf", "Cn", "Cs", "Zl", "Zp", "Zs"}
+"""Control, format, unassigned (among them what XML cannot hold), surrogates, separators."""
 
 
-def label_of(token: str) -> str:
+def label_of(token: str, *, longest: int = LONGEST_LABEL, show_spaces: bool = True) -> str:
     """Return ``token`` as one line of visible characters that XML can hold.
 
-    Control characters become their pictures, what cannot be seen becomes its code point, a mark that would sit on
-    its neighbour gets a circle to sit on, and a very long token is cut.
+    What cannot be seen becomes its code point, a mark that would sit on its neighbour gets a circle to sit on, and
+    what is longer than ``longest`` is cut.
     """
-    shown = "".join(_visible(character) for character in token)
+    shown = "".join(
+        " " if character == " " and not show_spaces else _visible(character) for character in token
+    )
     if shown and unicodedata.combining(shown[0]):
         shown = "◌" + shown
-    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def _visible(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
     if character == " ":
         return "␣"
-    category = unicodedata.category(character)
-    if category in ("Cf", "Zl", "Zp", "Zs", "Cn", "Cs") or _UNWRITABLE.match(character):
-        return f"U+{code:04X}"
+    if unicodedata.category(character) in _UNSEEN:
+        return f"U+{ord(character):04X}"
     return character
 
 
@@ -76,7 +72,7 @@ def hide_missing(text: str, missing: set[str]) -> str:
 
 
 def _needed(texts: Iterable[str]) -> set[str]:
-    return {character for text in texts for character in text if ord(character) >= 0x20}
+    return {character for text in texts for character in text}
 
 
 @lru_cache(maxsize=1)

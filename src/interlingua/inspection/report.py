@@ -1,5 +1,6 @@
 """All that there is to see of one translation, in one folder."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,8 @@ from matplotlib.figure import Figure
 
 from interlingua.errors import OutputError
 from interlingua.files import write_text
-from interlingua.inspection.attention import draw_attention
-from interlingua.inspection.canvas import save_figure
+from interlingua.inspection.attention import draw_attention, trace_labels
+from interlingua.inspection.canvas import save_figure, warn_of_missing
 from interlingua.inspection.embeddings import draw_embeddings, words_of
 from interlingua.inspection.emergence import draw_emergence, read_samples
 from interlingua.inspection.heat_map import draw_heat_map
@@ -53,8 +54,9 @@ def inspect(
         OutputError: the folder cannot be written.
     """
     output = Path(output)
-    _make_folder(output)
+    _refuse_unwritable(output)
     trace = trace_translation(translator, text)
+    warn_of_missing(trace_labels(trace))
     files = []
     for name, figure in _figures(translator, trace, run):
         files += save_figure(figure, output / name)
@@ -62,15 +64,16 @@ def inspect(
     return [*files, output / "trace.json"]
 
 
-def _make_folder(output: Path) -> None:
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output}: is a file; give the name of a folder")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+def _refuse_unwritable(output: Path) -> None:
+    """Say before any work is done that ``output`` cannot be a folder of ours; nothing is made yet."""
+    place = next(place for place in (output, *output.absolute().parents) if place.exists())
+    if not place.is_dir():
+        below = "" if place == output else f"; {output} cannot be below it"
+        raise OutputError(f"{place}: is a file{below}; give the name of a folder as --output")
+    if not os.access(place, os.W_OK | os.X_OK):
         raise OutputError(
-            f"{output}: cannot be made ({error.strerror or error}); choose another --output"
-        ) from error
+            f"{place}: is not yours to write; change its rights, or choose another --output"
+        )
 
 
 def _figures(
@@ -85,7 +88,14 @@ def _figures(
     samples = None if run is None else run / "samples.jsonl"
     if samples is not None and samples.is_file():
         for number, sentence in enumerate(read_samples(samples), start=1):
-            yield f"emergence-{number}", draw_emergence(sentence)
+            yield (
+                f"emergence-{number}",
+                draw_emergence(
+                    sentence,
+                    source_name=f"source: {trace.source_lang}",
+                    target_name=f"target: {trace.target_lang}",
+                ),
+            )
     if isinstance(translator.model, Transformer):
         yield from _draw_positions(translator.model)
         yield from _draw_embeddings(translator, translator.model)

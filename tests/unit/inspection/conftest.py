@@ -1,5 +1,7 @@
 """A small model with random weights over a tokenizer that was really trained."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -21,7 +23,7 @@ TARGET = [
 ]
 
 
-def make_translator(architecture: Architecture, *, shared: bool = False) -> Translator:
+def _make_translator(architecture: Architecture, *, shared: bool = False) -> Translator:
     target = train_tokenizer(SOURCE + TARGET if shared else TARGET, kind="bpe", vocabulary_size=330)
     source = target if shared else train_tokenizer(SOURCE, kind="bpe", vocabulary_size=340)
     torch.manual_seed(1)
@@ -44,7 +46,7 @@ def make_translator(architecture: Architecture, *, shared: bool = False) -> Tran
 @pytest.fixture(scope="session")
 def translator() -> Translator:
     """Two vocabularies, d_v != d_k, post-norm, sinusoidal positions."""
-    return make_translator(
+    return _make_translator(
         Architecture(
             encoder_layers=2,
             decoder_layers=3,
@@ -61,7 +63,7 @@ def translator() -> Translator:
 @pytest.fixture(scope="session")
 def pre_norm_translator() -> Translator:
     """One vocabulary, pre-norm, learned positions."""
-    return make_translator(
+    return _make_translator(
         Architecture(
             encoder_layers=1,
             decoder_layers=1,
@@ -74,3 +76,9 @@ def pre_norm_translator() -> Translator:
         ),
         shared=True,
     )
+
+
+@pytest.fixture(scope="session")
+def make_translator() -> Callable[..., Translator]:
+    """For a test that needs a model of its own."""
+    return _make_translator

@@ -51,10 +51,23 @@ def test_at_most_eight_steps_are_drawn_with_the_first_and_the_last(tmp_path: Pat
 
 
 def test_an_endless_early_output_is_cut_and_says_so(tmp_path: Path) -> None:
-    (sentence,) = read_samples(write_samples(tmp_path / "samples.jsonl", [record(1, 1, 100)]))
-    panel = draw_emergence(sentence).axes[0]
-    assert panel.get_title() == "step 1 (+ 60 tokens)"
-    assert np.asarray(panel.images[0].get_array()).shape == (40, 3)
+    records = [record(1, 1, 100), record(2, 1, 5)]
+    (sentence,) = read_samples(write_samples(tmp_path / "samples.jsonl", records))
+    first, second = draw_emergence(sentence).axes[:2]
+    assert first.get_title() == "step 1 (+ 91 tokens)"
+    assert np.asarray(first.images[0].get_array()).shape == (9, 3)
+    assert second.get_title() == "step 2"
+    assert np.asarray(second.images[0].get_array()).shape == (5, 3)
+
+
+def test_every_token_of_every_panel_is_named(tmp_path: Path) -> None:
+    records = [record(1, 1, 3), record(2, 1, 5)]
+    (sentence,) = read_samples(write_samples(tmp_path / "samples.jsonl", records))
+    figure = draw_emergence(sentence, source_name="source: xx")
+    for axes, tokens in zip(figure.axes[:2], (3, 5), strict=True):
+        named = {text.get_text() for text in axes.texts}
+        assert {"▁a", "▁b", "</s>"} | {f"▁{place}" for place in range(tokens - 1)} <= named
+    assert "source: xx" in named
 
 
 @pytest.mark.parametrize(

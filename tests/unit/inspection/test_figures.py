@@ -12,7 +12,7 @@ from PIL import Image
 
 from interlingua.errors import ModelError, OutputError
 from interlingua.inspection.attention import LARGEST_SIDE, draw_attention
-from interlingua.inspection.canvas import DOTS_PER_INCH, save_figure, write_figure
+from interlingua.inspection.canvas import DOTS_PER_INCH, save_figure, warn_of_missing, write_figure
 from interlingua.inspection.heat_map import draw_heat_map, mean_cross_attention, write_heat_map
 from interlingua.inspection.legible import label_of
 from interlingua.inspection.trace import AttentionMap, Trace, TraceToken, trace_translation
@@ -167,13 +167,23 @@ def test_drawing_a_png_leaves_the_texts_of_the_figure_as_they_were(tmp_path: Pat
     assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
 
 
-def test_a_missing_font_is_told_in_the_log(
+def test_a_missing_font_is_told_in_the_log_and_in_the_png_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # U+E123 is for private use: no font has it, and none of the usual ones ever will.
-    write_figure(draw_heat_map(make_trace(["\ue123"], ["b"])), tmp_path / "map.png")
-    assert "U+E123" in caplog.text
-    assert "SVG" in caplog.text
+    warn_of_missing(["a", "\ue123"])
+    assert "shows U+E123; it will be □" in caplog.text
+    figure = draw_heat_map(make_trace(["\ue123"], ["b"]))
+    plain = draw_heat_map(make_trace(["□"], ["b"]))
+    png, svg = save_figure(figure, tmp_path / "missing")
+    assert png.read_bytes() != save_figure(plain, tmp_path / "plain")[0].read_bytes()
+    assert "\ue123" in svg_texts(svg)
+    assert not any("no font" in text for text in svg_texts(svg))
+
+
+def test_no_warning_where_every_character_has_a_font(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_missing(["▁ăâîșț", "▁Привет", "▁שלום", "مرحبا", "Ελλάδα", "◌\u0301", "␣", "…"])
+    assert not caplog.text
 
 
 def test_a_very_long_sentence_keeps_within_the_largest_side_and_names_some_tokens() -> None:
@@ -189,9 +199,9 @@ def test_a_very_long_sentence_keeps_within_the_largest_side_and_names_some_token
 @pytest.mark.parametrize(
     ("token", "label"),
     [
-        ("\x00", "␀"),
-        ("\n", "␊"),
-        ("\x7f", "␡"),
+        ("\x00", "U+0000"),
+        ("\n", "U+000A"),
+        ("\x85", "U+0085"),
         ("\u200b", "U+200B"),
         ("\u00a0", "U+00A0"),
         ("\u0301", "◌\u0301"),
