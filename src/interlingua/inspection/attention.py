@@ -140,17 +140,9 @@ def sums_to_one(weights: Float[np.ndarray, "*H T S"]) -> bool:
     return bool(np.allclose(weights.sum(axis=-1), 1.0, atol=1e-3))
 
 
-def draw_weights(
-    panel: Axes, weights: Float[np.ndarray, "T S"], norm: Normalize, *, equal: bool = False
-) -> None:
+def draw_weights(panel: Axes, weights: Float[np.ndarray, "T S"], norm: Normalize) -> None:
     """Draw one matrix: row 0 on top, dark where the weight is great."""
-    panel.imshow(
-        weights,
-        cmap=SEQUENTIAL,
-        norm=norm,
-        aspect="equal" if equal else "auto",
-        interpolation="nearest",
-    )
+    panel.imshow(weights, cmap=SEQUENTIAL, norm=norm, aspect="auto", interpolation="nearest")
     panel.set_xticks([])
     panel.set_yticks([])
 

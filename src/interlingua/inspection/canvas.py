@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context, rcParamsDefault
+from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -51,8 +51,7 @@ SEQUENTIAL = "Blues"
 SIGNED = "RdBu"
 """White is zero; red and blue are told apart with any usual colour vision."""
 
-_SKIPPED_DEFAULTS = ("backend", "interactive", "toolbar")
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "axes.edgecolor": "#cbd2d9",
     "axes.labelcolor": INK,
     "axes.labelsize": 9,
@@ -82,11 +81,10 @@ _log = logging.getLogger(__name__)
 @contextmanager
 def figure_style(labels: Iterable[str] = ()) -> Iterator[None]:
     """Draw in the house's look, whatever the user's own settings of matplotlib, in fonts that hold ``labels``."""
-    settings: dict[Any, Any] = {
-        name: value for name, value in rcParamsDefault.items() if name not in _SKIPPED_DEFAULTS
-    }
     families = [*families_for(labels), "sans-serif"]
-    with rc_context(settings | _STYLE | {"font.family": families}):
+    with rc_context():
+        rcdefaults()
+        rcParams.update(_STYLE | {"font.family": families})
         yield
 
 
