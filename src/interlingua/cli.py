@@ -43,7 +43,9 @@ _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
 _SEARCH, _MACHINE = SearchFlags(), MachineFlags()
 
 
-def demo(*, output: Path = Path("runs/demo-ro-en"), fresh: bool = False, json: bool = False) -> int:
+def demo(
+    *, output: Path = Path("runs/demo-ro-en"), fresh: bool = False, json: bool = False
+) -> None:
     """Train a Romanian-to-English translator on an embedded corpus, and show what it can do.
 
     Args:
@@ -55,7 +57,6 @@ def demo(*, output: Path = Path("runs/demo-ro-en"), fresh: bool = False, json: b
 
     shown = run_demo(output, fresh=fresh)
     say(shown.to_json() if json else shown.to_text())
-    return shown.exit_status
 
 
 def train(
@@ -222,7 +223,7 @@ def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False
     from interlingua.training.plan import plan as plan_run
 
     planned = plan_run(settings)
-    say(planned.to_json() if json else planned.to_text())
+    say((planned.to_json() if json else planned.to_text()).rstrip("\n") + "\n")
 
 
 def schema() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.cli_results import exit_status_of
+from interlingua.cli_streams import note
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.lines import read_lines
@@ -31,11 +32,6 @@ class DemoResult:
     examples: tuple[tuple[str, str, str], ...]
     """Source, translation, reference."""
     heat_map: Path
-
-    @property
-    def exit_status(self) -> int:
-        """What the shell hears."""
-        return exit_status_of(self.training)
 
     def to_text(self) -> str:
         """Tell it to a person, and what to do next."""
@@ -97,9 +93,13 @@ def run_demo(output: Path, *, fresh: bool) -> DemoResult:
     Raises:
         OutputError: ``output`` cannot be written.
         ConfigError: ``output`` holds another run.
+        SystemExit: Ctrl-C or SIGTERM stopped the training, which has saved what it had.
     """
     config = demo_config(output)
     training = train(config, fresh=fresh)
+    if training.signal is not None:
+        note("the same command again continues from here")
+        raise SystemExit(exit_status_of(training))
     files = write_embedded("demo-ro-en", output / "corpus", config.training.seed)
     sources, references = read_lines(files.test_source), read_lines(files.test_target)
     translator = Translator.load(training.model_dir)
