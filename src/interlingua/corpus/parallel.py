@@ -28,22 +28,37 @@ class BlankPair:
 
 @dataclass(frozen=True, slots=True)
 class ParallelText:
-    """What parallel files hold: the usable pairs, and the blank ones that were left out."""
+    """What parallel files hold.
+
+    Attributes:
+        pairs: the usable pairs.
+        blank: the pairs that were left out.
+        carriage_returns: files whose lines all end in CR, as those of Windows do; here CR is text.
+    """
 
     pairs: list[SentencePair]
     blank: tuple[BlankPair, ...]
+    carriage_returns: tuple[Path, ...] = ()
 
     def report(self) -> str | None:
-        """Say in one line which pairs were left out, or None when all were used."""
-        if not self.blank:
-            return None
+        """Say what a user should know about the files, or None when there is nothing to say."""
+        remarks = [self._report_blank()] if self.blank else []
+        remarks += [
+            f"{path}: every line ends in CR, which is read as text; if it is not meant, remove it: "
+            r"sed -i 's/\r$//'"
+            for path in self.carriage_returns
+        ]
+        return "\n".join(remarks) or None
+
+    def _report_blank(self) -> str:
         first = self.blank[0]
-        lines = ", ".join(f"{pair.line:,}" for pair in self.blank[:5])
-        more = f" and {len(self.blank) - 5:,} more" if len(self.blank) > 5 else ""
-        word = "pair was" if len(self.blank) == 1 else "pairs were"
+        named = [pair.line for pair in self.blank if pair.source_path == first.source_path][:5]
+        others = len(self.blank) - len(named)
         return (
-            f"{len(self.blank):,} {word} left out because a side is blank: "
-            f"line {lines}{more} ({first.source_path} | {first.target_path})"
+            f"{len(self.blank):,} {'pair was' if len(self.blank) == 1 else 'pairs were'} left out "
+            f"because a side is blank: line {', '.join(f'{line:,}' for line in named)} "
+            f"({first.source_path} | {first.target_path})"
+            + (f" and {others:,} more" if others else "")
         )
 
 
@@ -78,9 +93,13 @@ def read_parallel_text(sources: Sequence[Path], targets: Sequence[Path]) -> Para
         _check_counts(source_path, target_path)
     pairs: list[SentencePair] = []
     blank: list[BlankPair] = []
+    carriage_returns: list[Path] = []
     lines_before = 0
     for source_path, target_path in zip(sources, targets, strict=True):
         source_lines, target_lines = read_lines(source_path), read_lines(target_path)
+        for path, lines in ((source_path, source_lines), (target_path, target_lines)):
+            if all(line.endswith("\r") for line in lines):
+                carriage_returns.append(path)
         numbered = enumerate(zip(source_lines, target_lines, strict=True), start=1)
         for line, (source, target) in numbered:
             if source.strip() and target.strip():
@@ -93,7 +112,7 @@ def read_parallel_text(sources: Sequence[Path], targets: Sequence[Path]) -> Para
             f"{sources[0]} | {targets[0]}: all {lines_before:,} pairs have a blank side; "
             "give files that hold text"
         )
-    return ParallelText(pairs, tuple(blank))
+    return ParallelText(pairs, tuple(blank), tuple(carriage_returns))
 
 
 def language_of(path: Path) -> str | None:

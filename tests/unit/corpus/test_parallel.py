@@ -46,9 +46,28 @@ def test_pairs_with_a_blank_side_are_left_out_and_listed(tmp_path: Path) -> None
     assert report.startswith("3 pairs were left out because a side is blank: line 2, 3, 4 (")
 
 
+def test_only_the_first_blank_lines_of_the_first_file_are_named(tmp_path: Path) -> None:
+    first, second, other = _write(tmp_path, a_ro="\n" * 7 + "x", a_en="y\n" * 8, b_ro=" \nx\n")
+    report = read_parallel_text([first, other], [second, other]).report()
+    assert report == (
+        "8 pairs were left out because a side is blank: "
+        f"line 1, 2, 3, 4, 5 ({first} | {second}) and 3 more"
+    )
+
+
 def test_nothing_is_reported_when_nothing_was_left_out(tmp_path: Path) -> None:
     source, target = _write(tmp_path, a_ro="unu\n", a_en="one\n")
     assert read_parallel_text([source], [target]).report() is None
+
+
+def test_carriage_returns_stay_in_the_text_and_are_reported(tmp_path: Path) -> None:
+    source, target = _write(tmp_path, a_ro="unu\r\ndoi\r\n", a_en="one\r\ntwo\n")
+    text = read_parallel_text([source], [target])
+    assert [pair.source for pair in text.pairs] == ["unu\r", "doi\r"]
+    assert text.carriage_returns == (source,)
+    report = text.report()
+    assert report is not None
+    assert report.startswith(f"{source}: every line ends in CR")
 
 
 def test_unequal_files_are_refused_with_both_counts_and_the_first_lonely_line(
