@@ -1,5 +1,6 @@
 """Named tensors <-> one safetensors file, with every name, shape and number checked on the way in."""
 
+import errno
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,8 +20,17 @@ def parameters_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write contiguous CPU copies of ``tensors``; the same tensors give the same bytes."""
-    save_file({name: t.detach().cpu().contiguous() for name, t in sorted(tensors.items())}, path)
+    """Write contiguous CPU copies of ``tensors``; the same tensors give the same bytes.
+
+    Raises:
+        OSError: the disk is full, or the place cannot be written.
+    """
+    try:
+        save_file(
+            {name: t.detach().cpu().contiguous() for name, t in sorted(tensors.items())}, path
+        )
+    except SafetensorError as error:  # what safetensors makes of the system's refusal
+        raise OSError(errno.EIO, str(error)) from error
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
