@@ -1,6 +1,8 @@
 """Named tensors <-> one safetensors file, with every name, shape and number checked on the way in."""
 
 import errno
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,7 +32,9 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
             {name: t.detach().cpu().contiguous() for name, t in sorted(tensors.items())}, path
         )
     except SafetensorError as error:  # what safetensors makes of the system's refusal
-        raise OSError(errno.EIO, str(error)) from error
+        told = re.search(r"os error (\d+)", str(error))
+        number = int(told[1]) if told else errno.EIO
+        raise OSError(number, os.strerror(number)) from error
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
