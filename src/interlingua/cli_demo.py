@@ -6,7 +6,14 @@ from pathlib import Path
 
 from interlingua.cli_results import exit_status_of
 from interlingua.cli_streams import note
-from interlingua.config import CorpusConfig, RunConfig
+from interlingua.config import (
+    BatchingConfig,
+    CorpusConfig,
+    ModelConfig,
+    RunConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
 from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.lines import read_lines
 from interlingua.evaluation.metrics import corpus_bleu
@@ -83,8 +90,25 @@ class DemoResult:
 
 
 def demo_config(output: Path) -> RunConfig:
-    """Return the configuration of the demo, the same as ``recipes/demo_ro_en.toml``."""
-    return RunConfig(run_dir=output, corpus=CorpusConfig(embedded="demo-ro-en"))
+    """Return the configuration of the demo, the same as ``recipes/demo_ro_en.toml``.
+
+    It is told twice because an installed package has no recipes; a test keeps the two equal.
+    """
+    return RunConfig(
+        run_dir=output,
+        corpus=CorpusConfig(embedded="demo-ro-en"),
+        tokenization=TokenizationConfig(kind="bpe", vocabulary_size=1000, shared=True),
+        batching=BatchingConfig(batch_tokens=2048),
+        model=ModelConfig(preset="tiny", encoder_layers=2, decoder_layers=2, d_ff=512, dropout=0.0),
+        training=TrainingConfig(
+            steps=1000,
+            schedule="linear",
+            warmup_steps=200,
+            peak_learning_rate=0.003,
+            validate_every=250,
+            average_last=2,
+        ),
+    )
 
 
 def run_demo(output: Path, *, fresh: bool) -> DemoResult:

@@ -7,7 +7,7 @@ same again.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interlingua.config import ModelConfig, RunConfig, TokenizationConfig
 from interlingua.corpus.pairs import SentencePair
@@ -145,7 +145,7 @@ def choose_model(
         model = model.model_copy(update={"tie": tie})
     batching = config.batching
     if batching.batch_tokens is None:
-        tokens = 1024 if toy else 2048 if target_tokens < 300_000 else 4096
+        tokens = 2048 if toy or target_tokens < 300_000 else 4096
         tokens = 25_000 if on_gpu and corpus.pairs > 100_000 else tokens
         batching = batching.model_copy(update={"batch_tokens": tokens})
         reasons.append(
@@ -190,6 +190,9 @@ def _choose_sizes(
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
     sizes = PRESETS[preset]
+    if toy and model.preset is None:
+        sizes = replace(sizes, encoder_layers=2, decoder_layers=2, d_ff=512)
+        reasons.append("model.encoder_layers = model.decoder_layers = 2: rules, not a language")
     for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
         if getattr(model, name) is None:
             update[name] = getattr(sizes, name)
