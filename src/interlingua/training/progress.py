@@ -51,10 +51,8 @@ class TrainingProgress:
         if not self.console.is_terminal and now - self.last_line >= PLAIN_SECONDS:
             self.last_line = now
             ahead = done - self.first_done
-            left = (now - self.started) * (1 - done) / ahead if ahead > 0 else 0.0
-            self.say(
-                f"step {step:,}  {done:.0%}  {_in_words(left)} left  {speed:,.0f} tokens/s  loss {loss:.3f}"
-            )
+            left = f"  {_in_words((now - self.started) * (1 - done) / ahead)} left" if ahead else ""
+            self.say(f"step {step:,}  {done:.0%}{left}  {speed:,.0f} tokens/s  loss {loss:.3f}")
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
