@@ -148,8 +148,9 @@ class TrainingConfig(Section):
     """Learning rate at the end of the warm-up (None: d_model^-0.5 * warmup_steps^-0.5, the paper)."""
     warmup_steps: int | None = Field(default=None, ge=1)
     """Updates of linear warm-up (None: chosen from the number of steps)."""
-    schedule: Literal["inverse-sqrt", "linear", "cosine"] = "inverse-sqrt"
-    """After the warm-up: the paper's inverse square root, or a decay to zero at the last step."""
+    schedule: Literal["inverse-sqrt", "linear", "cosine"] | None = None
+    """After the warm-up: the paper's inverse square root, or a decay to zero at the last step (None: the
+    paper's for text, linear for tasks of a few rules)."""
     label_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Epsilon, spread evenly over the whole vocabulary."""
     adam_beta1: float = Field(default=0.9, ge=0.0, lt=1.0)

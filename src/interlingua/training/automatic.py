@@ -158,15 +158,23 @@ def choose_model(
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None:
-        epochs = 20 if toy else 60 if corpus.pairs < 100_000 else 20
-        steps = max(2_000, epochs * epoch)
+        epochs = 12 if toy else 60 if corpus.pairs < 100_000 else 20
+        steps = max(1_000 if toy else 2_000, epochs * epoch)
         if training.minutes is None:
             reasons.append(
                 f"training.steps = {steps:,}: at most {steps / epoch:.0f} passes over the corpus"
             )
     update: dict[str, object] = {"steps": steps}
+    if training.schedule is None:
+        update["schedule"] = "linear" if toy else "inverse-sqrt"
+        if toy:
+            reasons.append(
+                "training.schedule = linear: the last mistakes go when the steps get small"
+            )
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
+    if training.peak_learning_rate is None and toy:
+        update["peak_learning_rate"] = 0.003
     if training.validate_every is None:
         update["validate_every"] = min(5_000, max(100, min(steps // 20, 2 * epoch)))
     if training.patience is None:
@@ -182,10 +190,11 @@ def _choose_sizes(
     update: dict[str, object] = {}
     preset = model.preset
     if preset is None:
-        big_enough_for_base = corpus.pairs >= (300_000 if on_gpu else 3_000_000)
-        preset = (
-            "tiny" if toy or corpus.pairs < 15_000 else "base" if big_enough_for_base else "small"
-        )
+        enough_for_base = corpus.pairs >= (300_000 if on_gpu else 3_000_000)
+        if toy or corpus.pairs < 15_000:
+            preset = "tiny"
+        else:
+            preset = "base" if enough_for_base else "small"
         update["preset"] = preset
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
@@ -197,12 +206,19 @@ def _choose_sizes(
         if getattr(model, name) is None:
             update[name] = getattr(sizes, name)
     if model.dropout is None:
-        dropout = (
-            0.1 if toy or corpus.pairs >= 1_000_000 else 0.2 if corpus.pairs >= 200_000 else 0.3
-        )
+        dropout = _dropout(corpus.pairs, toy=toy)
         update["dropout"] = dropout
-        reasons.append(f"model.dropout = {dropout}: the less text, the more")
+        why = "rules are learnt exactly or not at all" if toy else "the less text, the more"
+        reasons.append(f"model.dropout = {dropout}: {why}")
     return model.model_copy(update=update)
+
+
+def _dropout(pairs: int, *, toy: bool) -> float:
+    if toy:
+        return 0.0
+    if pairs >= 1_000_000:
+        return 0.1
+    return 0.2 if pairs >= 200_000 else 0.3
 
 
 def architecture_of(model: ModelConfig) -> Architecture:

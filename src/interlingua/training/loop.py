@@ -104,7 +104,7 @@ class Trainer:
             peak=self.config.peak_learning_rate
             or paper_peak(self.model.architecture.d_model, warmup),
             warmup_steps=warmup,
-            schedule=self.config.schedule,
+            schedule=self.config.schedule or "inverse-sqrt",
             progress=self.progress,
         )
 
