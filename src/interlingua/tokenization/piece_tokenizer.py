@@ -32,7 +32,10 @@ from interlingua.tokenization.vocabulary import Vocabulary
 
 __all__ = ["PieceTokenizer"]
 
-_CACHED_CHARACTERS = 4_000_000
+_CACHED_CHARACTERS = 20_000_000
+_COST_OF_A_WORD = 60
+"""What a remembered word costs besides its characters, in characters."""
+
 _CACHED_LATTICES = 20_000
 
 
@@ -151,7 +154,7 @@ class PieceTokenizer(Tokenizer):
             self._spelled.clear()
             self._spelled_characters = 0
         self._spelled[word] = spelled
-        self._spelled_characters += len(word)
+        self._spelled_characters += len(word) + _COST_OF_A_WORD
         return spelled
 
 

@@ -57,7 +57,7 @@ TEXT = "the slowest newer road \u2581 </s> is wide € 😀"
 
 def sampled(
     tokenizer: PieceTokenizer,
-    probability: float = 0.6,
+    probability: float = 0.9,
     seed: int = 1,
     epoch: int = 2,
     pair: int = 3,
@@ -84,7 +84,7 @@ def test_each_argument_changes_samples(tokenizer: PieceTokenizer) -> None:
     assert [sampled(tokenizer, pair=pair, seed=7) for pair in range(20)] != base
     assert [sampled(tokenizer, pair=pair, epoch=7) for pair in range(20)] != base
     other_side = [
-        tokenizer.encode_sampled(TEXT, probability=0.6, seed=1, epoch=2, pair=pair, side=1)
+        tokenizer.encode_sampled(TEXT, probability=0.9, seed=1, epoch=2, pair=pair, side=1)
         for pair in range(20)
     ]
     assert other_side != base
