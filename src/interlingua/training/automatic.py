@@ -8,8 +8,9 @@ same again.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from interlingua.config import ModelConfig, RunConfig, TokenizationConfig
+from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.model.architecture import PRESETS, Architecture
 
@@ -52,6 +53,11 @@ class CorpusStatistics:
         """Lines are strings of few different characters, not words: digits or letters run together."""
         words = max(self.source_words, self.target_words)
         return self.characters <= 100 and self.words_a_line < 1.5 and self.word_types > words / 5
+
+    @property
+    def is_rules(self) -> bool:
+        """A task of a few rules rather than a language."""
+        return self.closed_vocabulary or self.unspaced
 
 
 def measure_corpus(pairs: Sequence[SentencePair]) -> CorpusStatistics:
@@ -138,87 +144,95 @@ def choose_model(
     ``target_tokens`` is the number of target tokens of one epoch, end symbols included.
     """
     reasons: list[str] = []
-    toy = corpus.closed_vocabulary or corpus.unspaced
-    model = _choose_sizes(config.model, corpus, toy=toy, on_gpu=on_gpu, reasons=reasons)
+    model = _choose_sizes(config.model, corpus, on_gpu=on_gpu, reasons=reasons)
     if model.tie is None:
         tie = "three-way" if config.tokenization.shared else "target"
         model = model.model_copy(update={"tie": tie})
-    batching = config.batching
-    if batching.batch_tokens is None:
-        tokens = 2048 if toy or target_tokens < 300_000 else 4096
-        tokens = 25_000 if on_gpu and corpus.pairs > 100_000 else tokens
-        batching = batching.model_copy(update={"batch_tokens": tokens})
+    batch_tokens = config.batching.batch_tokens
+    if batch_tokens is None:
+        batch_tokens = 2048 if corpus.is_rules or target_tokens < 300_000 else 4096
+        batch_tokens = 25_000 if on_gpu and corpus.pairs > 100_000 else batch_tokens
         reasons.append(
-            f"batching.batch_tokens = {tokens:,}: {target_tokens:,} target tokens an epoch"
+            f"batching.batch_tokens = {batch_tokens:,}: {target_tokens:,} target tokens an epoch"
         )
-    assert batching.batch_tokens is not None
-    training = config.training
-    epoch = max(1, round(target_tokens / (0.95 * batching.batch_tokens * training.accumulate)))
+    epoch = max(1, round(target_tokens / (0.95 * batch_tokens * config.training.accumulate)))
+    update = {
+        "model": model,
+        "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
+        "training": _choose_length(config.training, corpus, epoch=epoch, reasons=reasons),
+    }
+    return config.model_copy(update=update), reasons
+
+
+def _choose_length(
+    training: TrainingConfig, corpus: CorpusStatistics, *, epoch: int, reasons: list[str]
+) -> TrainingConfig:
+    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
+    update: dict[str, object] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None:
-        epochs = 12 if toy else 60 if corpus.pairs < 100_000 else 20
-        steps = max(1_000 if toy else 2_000, epochs * epoch)
+        epochs = 12 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
+        steps = max(1_000 if corpus.is_rules else 2_000, epochs * epoch)
         if training.minutes is None:
-            reasons.append(
-                f"training.steps = {steps:,}: at most {steps / epoch:.0f} passes over the corpus"
-            )
-    update: dict[str, object] = {"steps": steps}
+            passes = f"at most {steps / epoch:.0f} passes over the corpus"
+            reasons.append(f"training.steps = {steps:,}: {passes}")
+    update["steps"] = steps
     if training.schedule is None:
-        update["schedule"] = "linear" if toy else "inverse-sqrt"
-        if toy:
-            reasons.append(
-                "training.schedule = linear: the last mistakes go when the steps get small"
-            )
+        update["schedule"] = "linear" if corpus.is_rules else "inverse-sqrt"
+        if corpus.is_rules:
+            why = "the last mistakes go when the updates get small"
+            reasons.append(f"training.schedule = linear: {why}")
+    if training.peak_learning_rate is None and corpus.is_rules:
+        update["peak_learning_rate"] = 0.003
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
-    if training.peak_learning_rate is None and toy:
-        update["peak_learning_rate"] = 0.003
     if training.validate_every is None:
         update["validate_every"] = min(5_000, max(100, min(steps // 20, 2 * epoch)))
     if training.patience is None:
         update["patience"] = 10
-    training = training.model_copy(update=update)
-    update = {"model": model, "batching": batching, "training": training}
-    return config.model_copy(update=update), reasons
+    return training.model_copy(update=update)
 
 
 def _choose_sizes(
-    model: ModelConfig, corpus: CorpusStatistics, *, toy: bool, on_gpu: bool, reasons: list[str]
+    model: ModelConfig, corpus: CorpusStatistics, *, on_gpu: bool, reasons: list[str]
 ) -> ModelConfig:
     update: dict[str, object] = {}
-    preset = model.preset
-    if preset is None:
-        enough_for_base = corpus.pairs >= (300_000 if on_gpu else 3_000_000)
-        if toy or corpus.pairs < 15_000:
-            preset = "tiny"
-        else:
-            preset = "base" if enough_for_base else "small"
+    preset = model.preset or _preset(corpus, on_gpu=on_gpu)
+    sizes = PRESETS[preset]
+    if model.preset is None:
         update["preset"] = preset
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
-    sizes = PRESETS[preset]
-    if toy and model.preset is None:
-        sizes = replace(sizes, encoder_layers=2, decoder_layers=2, d_ff=512)
-        reasons.append("model.encoder_layers = model.decoder_layers = 2: rules, not a language")
+        if corpus.is_rules:
+            sizes = replace(sizes, encoder_layers=2, decoder_layers=2)
+            reasons.append("model.encoder_layers, decoder_layers = 2: rules, not a language")
     for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
         if getattr(model, name) is None:
             update[name] = getattr(sizes, name)
     if model.dropout is None:
-        dropout = _dropout(corpus.pairs, toy=toy)
+        dropout = _dropout(corpus)
         update["dropout"] = dropout
-        why = "rules are learnt exactly or not at all" if toy else "the less text, the more"
+        why = "the less text, the more"
+        if corpus.is_rules:
+            why = "rules are learnt exactly or not at all"
         reasons.append(f"model.dropout = {dropout}: {why}")
     return model.model_copy(update=update)
 
 
-def _dropout(pairs: int, *, toy: bool) -> float:
-    if toy:
+def _preset(corpus: CorpusStatistics, *, on_gpu: bool) -> Literal["tiny", "small", "base", "big"]:
+    if corpus.is_rules or corpus.pairs < 15_000:
+        return "tiny"
+    return "base" if corpus.pairs >= (300_000 if on_gpu else 3_000_000) else "small"
+
+
+def _dropout(corpus: CorpusStatistics) -> float:
+    if corpus.is_rules:
         return 0.0
-    if pairs >= 1_000_000:
+    if corpus.pairs >= 1_000_000:
         return 0.1
-    return 0.2 if pairs >= 200_000 else 0.3
+    return 0.2 if corpus.pairs >= 200_000 else 0.3
 
 
 def architecture_of(model: ModelConfig) -> Architecture:
