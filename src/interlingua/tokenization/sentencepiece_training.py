@@ -19,7 +19,7 @@ _THREADS = 4
 """Fixed, because the sums of Unigram training depend on how the words are dealt out."""
 
 _SEED_PIECES = 200_000
-_SEED_WORDS = 200_000
+_SEED_WORDS = 100_000
 
 _NUM_SPECIALS = 4
 
