@@ -29,11 +29,10 @@ def learning_rate(
 
     Source: section 5.3, equation 3.
     """
-    if step <= warmup_steps:
-        return peak * step / warmup_steps
+    warmup = min(1.0, step / warmup_steps)
     if schedule == "inverse-sqrt":
-        return peak * math.sqrt(warmup_steps / step)
+        return peak * min(warmup, math.sqrt(warmup_steps / step))
     left = min(max(1.0 - progress, 0.0), 1.0)
     if schedule == "linear":
-        return peak * left
-    return peak * 0.5 * (1.0 - math.cos(math.pi * left))
+        return peak * warmup * left
+    return peak * warmup * 0.5 * (1.0 - math.cos(math.pi * left))
