@@ -73,6 +73,7 @@ def save_model_folder(
         "source_lang": loaded.source_lang,
         "target_lang": loaded.target_lang,
         "max_length": loaded.max_length,
+        "parts": _parts_of(loaded.model),
     }
     with replace_folder(folder) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
@@ -124,9 +125,30 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         raise ModelError(
             f"{folder}: its configuration does not describe a model ({error})"
         ) from error
+    _check_parts(folder, config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
     return LoadedModel(model, tokenizers, source_lang, target_lang, decoding, max_length)
+
+
+def _parts_of(model: Transformer) -> list[str]:
+    """Return the names of the classes that the model is made of, without torch's own."""
+    kinds = {type(module) for module in model.modules()}
+    return sorted(kind.__qualname__ for kind in kinds if not kind.__module__.startswith("torch."))
+
+
+def _check_parts(folder: Path, parts: object, model: Transformer) -> None:
+    """Refuse to put weights into other parts than those that learnt them."""
+    here = _parts_of(model)
+    if parts == here:
+        return
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ModelError(f"{folder / 'config.json'}: does not list the parts of the model")
+    theirs = ", ".join(sorted(set(parts) - set(here))) or "only the usual parts"
+    raise ModelError(
+        f"{folder}: was trained with {theirs}, which this model is not made of; open it from Python "
+        "with the build_model that trained it: Translator.load(folder, build_model=...)"
+    )
 
 
 def _architecture(path: Path, config: dict[str, Any]) -> Architecture:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from interlingua.corpus.pairs import SentencePair
-from interlingua.evaluation.metrics import corpus_bleu, corpus_chrf
+from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
 from interlingua.hardware import autocast
 from interlingua.model.attention_maps import record_attention
 from interlingua.model.transformer import Transformer
@@ -49,6 +49,7 @@ class Validator:
         self.pairs = _spread(data.pairs, num_sentences)
         self.dtype = dtype
         self.interrupted = interrupted
+        self.tokenize = choose_tokenizer(translator.target_lang)
 
     def measure(self, model: Transformer) -> tuple[Validation, list[str]] | None:
         """Return the figures and the translations, or None if the run was told to stop meanwhile."""
@@ -69,7 +70,7 @@ class Validator:
         exact = sum(a == b for a, b in zip(outputs, references, strict=True))
         validation = Validation(
             loss=loss,
-            bleu=corpus_bleu(outputs, [references]),
+            bleu=corpus_bleu(outputs, [references], tokenize=self.tokenize),
             chrf=corpus_chrf(outputs, [references]),
             exact=100.0 * exact / len(references),
         )

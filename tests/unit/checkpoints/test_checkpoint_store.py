@@ -1,0 +1,108 @@
+"""Checkpoints are whole or absent, and the newest whole one is found."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.errors import ModelError, OutputError
+from interlingua.files import replace_file, replace_folder
+
+
+def save(store: CheckpointStore, step: int, value: float) -> Path:
+    weights = {"w": torch.full((2, 3), value)}
+    return store.save(step, weights, {"exp_avg/w": torch.zeros(2, 3)}, {"seconds": 1.5})
+
+
+def test_what_was_saved_comes_back(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=2)
+    save(store, 10, 0.25)
+    checkpoint = store.latest()
+    assert checkpoint is not None
+    assert checkpoint.step == 10
+    assert torch.equal(checkpoint.weights["w"], torch.full((2, 3), 0.25))
+    assert checkpoint.moments.keys() == {"exp_avg/w"}
+    assert checkpoint.state == {"seconds": 1.5}
+
+
+def test_only_the_newest_are_kept_and_they_are_ordered_by_number(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=2)
+    for step in (9, 10, 100):
+        save(store, step, float(step))
+    assert store.steps() == [10, 100]
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path, file: str) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    save(store, 1, 1.0)
+    damaged = save(store, 2, 2.0) / file
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    checkpoint = store.latest()
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+
+
+def test_a_checkpoint_cut_off_while_it_was_written_is_not_seen(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    (tmp_path / ".step-5.tmp-1").mkdir()
+    assert store.steps() == []
+    assert store.latest() is None
+
+
+def test_the_mean_of_checkpoints_is_their_mean(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    for step, value in ((1, 1.0), (2, 2.0), (3, 6.0)):
+        save(store, step, value)
+    assert torch.equal(average_weights(store, [1, 2, 3])["w"], torch.full((2, 3), 3.0))
+
+
+def test_the_same_checkpoint_is_the_same_bytes(tmp_path: Path) -> None:
+    first = save(CheckpointStore(tmp_path / "a", keep=2), 1, 0.5)
+    second = save(CheckpointStore(tmp_path / "b", keep=2), 1, 0.5)
+    for name in ("model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="step-7"):
+        CheckpointStore(tmp_path, keep=2).load(7)
+
+
+def test_a_file_keeps_its_old_content_when_its_writer_fails(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+
+    def fail_halfway() -> None:
+        with replace_file(path) as file:
+            file.write(b"half of the new")
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        fail_halfway()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_keeps_its_old_content_when_its_writer_fails(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "weights").write_text("old")
+
+    def fail_halfway() -> None:
+        with replace_folder(path) as new:
+            (new / "weights").write_text("half of the new")
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        fail_halfway()
+    assert (path / "weights").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_in_the_way_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file"), replace_file(tmp_path / "file" / "out.txt"):
+        pass

@@ -1,0 +1,134 @@
+"""A model folder holds all that is needed to translate, and notices when something is wrong."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.checkpoints.manifest import write_manifest
+from interlingua.checkpoints.model_folder import (
+    LoadedModel,
+    build,
+    find_model_folder,
+    load_model_folder,
+    save_model_folder,
+)
+from interlingua.checkpoints.weights import parameters_of, write_tensors
+from interlingua.config import DecodingConfig
+from interlingua.errors import ModelError
+from interlingua.model.architecture import Architecture
+from interlingua.model.attention import MultiHeadAttention
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
+
+SIZES = Architecture(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
+
+
+class OwnAttention(MultiHeadAttention):
+    """An attention without parameters of its own: nothing but its name gives it away."""
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> TokenizerPair:
+    tokenizer = train_tokenizer(["o casă mare", "a big house"], kind="bpe", vocabulary_size=300)
+    return TokenizerPair(tokenizer, tokenizer, shared=True)
+
+
+def save(folder: Path, tokenizers: TokenizerPair, build_model=Transformer) -> Transformer:
+    model = build(SIZES, tokenizers, build_model)
+    loaded = LoadedModel(model, tokenizers, "ro", "en", DecodingConfig(beam_size=3), 64)
+    save_model_folder(folder, loaded, parameters_of(model), "A card.\n")
+    return model
+
+
+def change(folder: Path, **changes: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config.update(changes)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_manifest(folder)
+
+
+def test_a_loaded_model_gives_the_same_logits(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    model = save(tmp_path / "m", tokenizers).eval()
+    loaded = load_model_folder(tmp_path / "m")
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    assert torch.equal(loaded.model(source, target), model(source, target))
+    assert (loaded.source_lang, loaded.target_lang, loaded.max_length) == ("ro", "en", 64)
+    assert loaded.decoding.beam_size == 3
+    assert not loaded.model.training
+
+
+def test_saving_what_was_loaded_gives_the_same_bytes(
+    tmp_path: Path, tokenizers: TokenizerPair
+) -> None:
+    save(tmp_path / "a", tokenizers)
+    loaded = load_model_folder(tmp_path / "a")
+    save_model_folder(tmp_path / "b", loaded, parameters_of(loaded.model), "A card.\n")
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name
+
+
+def test_others_may_read_the_weights(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    save(tmp_path / "m", tokenizers)
+    modes = {file.name: file.stat().st_mode for file in (tmp_path / "m").iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"]
+
+
+def test_a_run_folder_leads_to_its_model(tmp_path: Path, tokenizers: TokenizerPair) -> None:
+    save(tmp_path / "run" / "model", tokenizers)
+    assert find_model_folder(tmp_path / "run") == tmp_path / "run" / "model"
+    assert find_model_folder(tmp_path / "run" / "model") == tmp_path / "run" / "model"
+
+
+def test_own_parts_are_not_taken_for_the_usual_ones(
+    tmp_path: Path, tokenizers: TokenizerPair
+) -> None:
+    own = partial(Transformer, attention=OwnAttention)
+    save(tmp_path / "m", tokenizers, own)
+    with pytest.raises(ModelError, match=r"OwnAttention.*build_model"):
+        load_model_folder(tmp_path / "m")
+    assert load_model_folder(tmp_path / "m", build_model=own).source_lang == "ro"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"architecture": {"d_model": 16}}, "shape"),
+        ({"architecture": {"d_model": 7}}, "multiple"),
+        ({"architecture": {"surprise": 1}}, "not known"),
+        ({"architecture": {"d_ff": 10**9}}, "no model has"),
+        ({"architecture": {"heads": "two"}}, "heads"),
+        ({"parts": None}, "parts"),
+        ({"max_length": "long"}, "configuration"),
+    ],
+)
+def test_a_configuration_that_lies_is_refused(
+    tmp_path: Path, tokenizers: TokenizerPair, changes: dict[str, object], words: str
+) -> None:
+    save(tmp_path / "m", tokenizers)
+    if isinstance(changes.get("architecture"), dict):
+        changes = {"architecture": SIZES.to_dict() | changes["architecture"]}
+    change(tmp_path / "m", **changes)
+    with pytest.raises(ModelError, match=words):
+        load_model_folder(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "words"),
+    [
+        ("extra", torch.zeros(1), "does not describe"),
+        ("encoder.layers.0.feed_forward.inner.bias", torch.zeros(3), "shape"),
+        ("encoder.layers.0.feed_forward.inner.bias", torch.full((16,), float("nan")), "NaN"),
+    ],
+)
+def test_wrong_tensors_are_named(
+    tmp_path: Path, tokenizers: TokenizerPair, name: str, tensor: torch.Tensor, words: str
+) -> None:
+    weights = parameters_of(save(tmp_path / "m", tokenizers)) | {name: tensor}
+    write_tensors(tmp_path / "m" / "model.safetensors", weights)
+    write_manifest(tmp_path / "m")
+    with pytest.raises(ModelError, match=f"{name}.*{words}"):
+        load_model_folder(tmp_path / "m")

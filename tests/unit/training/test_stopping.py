@@ -1,0 +1,63 @@
+"""When training ends."""
+
+import itertools
+import os
+import signal
+
+import pytest
+
+from interlingua.training.schedule import learning_rate
+from interlingua.training.stopping import BestSoFar, listen_for_stop
+from interlingua.training.validation import Validation
+
+
+def validation(bleu: float, loss: float, exact: float = 0.0) -> Validation:
+    return Validation(loss=loss, bleu=bleu, chrf=bleu, exact=exact)
+
+
+def test_the_best_translations_are_those_with_the_highest_bleu() -> None:
+    best = BestSoFar()
+    assert best.update(1, validation(10.0, 3.0))
+    assert not best.update(2, validation(9.0, 2.0))
+    assert best.update(3, validation(11.0, 2.5))
+    assert (best.bleu, best.loss, best.step) == (11.0, 2.0, 3)
+
+
+def test_patience_is_used_up_only_when_neither_bleu_nor_loss_gets_better() -> None:
+    best = BestSoFar()
+    best.update(1, validation(10.0, 3.0))
+    best.update(2, validation(9.0, 2.9))
+    assert best.reason_to_stop(patience=1) is None
+    best.update(3, validation(9.5, 2.9))
+    assert "no better validation" in (best.reason_to_stop(patience=1) or "")
+
+
+def test_perfect_validations_in_a_row_end_the_training() -> None:
+    best = BestSoFar()
+    for step, exact in enumerate((100.0, 100.0, 99.0, 100.0, 100.0), start=1):
+        best.update(step, validation(100.0, 1.0 / step, exact))
+        assert best.reason_to_stop(patience=99) is None
+    best.update(6, validation(100.0, 0.1, 100.0))
+    assert "exact" in (best.reason_to_stop(patience=99) or "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_sets_a_flag_and_the_old_handler_comes_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with listen_for_stop() as stop:
+        assert not stop()
+        os.kill(os.getpid(), number)
+        assert stop()
+        assert stop.number == number
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_a_decay_reaches_zero_at_the_end_without_a_jump(schedule: str) -> None:
+    rates = [
+        learning_rate(step, peak=1.0, warmup_steps=100, schedule=schedule, progress=step / 1000)
+        for step in range(1, 1001)
+    ]
+    assert rates[-1] == pytest.approx(0.0, abs=1e-12)
+    assert max(rates) <= 1.0
+    assert max(abs(a - b) for a, b in itertools.pairwise(rates)) < 0.011

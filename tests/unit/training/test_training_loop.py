@@ -1,0 +1,143 @@
+"""The loop: what an update does, and that a resumed run is the run that was never stopped."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.batching.shards import write_shards
+from interlingua.checkpoints.model_folder import build
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import TrainingConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import TrainingError
+from interlingua.model.architecture import Architecture
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
+from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.loop import Trainer
+
+PAIRS = [SentencePair(" ".join(f"{i * 7919:05}"), " ".join(f"{i:03}"), i + 1) for i in range(60)]
+SIZES = Architecture(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.2)
+CONFIG = TrainingConfig(
+    seed=5, steps=100, warmup_steps=4, peak_learning_rate=0.01, schedule="linear", clip_norm=0.5
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> TrainingData:
+    texts = [pair.source for pair in PAIRS] + [pair.target for pair in PAIRS]
+    tokenizer = train_tokenizer(texts, kind="word", vocabulary_size=300)
+    shards = write_shards(
+        tmp_path / "shards",
+        [tokenizer.encode(pair.source).ids for pair in PAIRS],
+        [tokenizer.encode(pair.target).ids for pair in PAIRS],
+    )
+    tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
+    return TrainingData(shards, PAIRS, tokenizers, batch_tokens=64, max_length=20, seed=5)
+
+
+def trainer_of(data: TrainingData, config: TrainingConfig = CONFIG) -> Trainer:
+    torch.manual_seed(1)
+    model = build(SIZES, data.tokenizers)
+    return Trainer(model, data, config, device=torch.device("cpu"), dtype=torch.float32)
+
+
+def advance(trainer: Trainer, updates: int) -> list[float]:
+    losses = []
+    for batches, cursor in trainer._groups():
+        if len(losses) == updates:
+            return losses
+        losses.append(trainer.update(batches)[0])
+        trainer.state = replace(trainer.state, cursor=cursor)
+    raise AssertionError
+
+
+def test_a_resumed_run_is_bit_for_bit_the_run_that_was_never_stopped(
+    data: TrainingData, tmp_path: Path
+) -> None:
+    whole = trainer_of(data)
+    losses = advance(whole, 12)
+    stopped = trainer_of(data)
+    before = advance(stopped, 5)
+    store = CheckpointStore(tmp_path / "checkpoints", keep=2)
+    stopped.save(store)
+    resumed = trainer_of(data)
+    torch.manual_seed(999)
+    checkpoint = store.latest()
+    assert checkpoint is not None
+    resumed.resume(checkpoint)
+    after = advance(resumed, 7)
+    assert before + after == losses
+    for name, tensor in parameters_of(whole.model).items():
+        assert torch.equal(tensor, parameters_of(resumed.model)[name]), name
+
+
+def test_one_update_of_two_batches_is_one_update_of_both_together(data: TrainingData) -> None:
+    sizes = replace(SIZES, dropout=0.0)
+    steps = []
+    for groups in ((2, 64), (1, 100_000)):
+        torch.manual_seed(1)
+        model = build(sizes, data.tokenizers).double()
+        model.source_embedding.positions = model.source_embedding.positions.double()
+        few = replace(data, batch_tokens=groups[1])
+        trainer = Trainer(model, few, CONFIG, device=torch.device("cpu"), dtype=torch.float32)
+        order = data.order(0)[:2]
+        if groups[0] == 2:
+            batches = [data.batch(indices, 0) for indices in order]
+        else:
+            batches = [data.batch(torch.cat([torch.as_tensor(i) for i in order]).numpy(), 0)]
+        steps.append((trainer.update(batches), parameters_of(model)))
+    (first, first_weights), (second, second_weights) = steps
+    assert first == pytest.approx(second, rel=1e-9)
+    for name, tensor in first_weights.items():
+        torch.testing.assert_close(tensor, second_weights[name], rtol=1e-7, atol=1e-9)
+
+
+def test_a_loss_that_is_not_a_number_changes_nothing(data: TrainingData) -> None:
+    trainer = trainer_of(data)
+    advance(trainer, 1)
+    with torch.no_grad():
+        trainer.model.decoder.layers[0].feed_forward.inner.bias[0] = float("inf")
+    before = {name: tensor.clone() for name, tensor in parameters_of(trainer.model).items()}
+    with pytest.raises(TrainingError, match=r"step 2.*peak_learning_rate"):
+        advance(trainer, 1)
+    for name, tensor in parameters_of(trainer.model).items():
+        assert torch.equal(tensor, before[name]), name
+
+
+def test_every_pair_is_seen_exactly_once_an_epoch_whatever_the_cursor(data: TrainingData) -> None:
+    seen: list[int] = []
+    cursor = Cursor()
+    while cursor.epoch == 0:
+        batch, cursor = next(data.batches(cursor))
+        seen.extend(batch.pair_ids)
+    assert sorted(seen) == list(range(len(PAIRS)))
+
+
+def test_subword_sampling_changes_from_epoch_to_epoch_and_repeats_itself(tmp_path: Path) -> None:
+    texts = [f"casele băieților numărul {i}" for i in range(40)]
+    tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=320)
+    ids = [tokenizer.encode(text).ids for text in texts]
+    shards = write_shards(tmp_path / "shards", ids, ids)
+    pairs = [SentencePair(text, text, i + 1) for i, text in enumerate(texts)]
+    both = TokenizerPair(tokenizer, tokenizer, shared=True)
+    data = TrainingData(shards, pairs, both, 4096, max_length=64, seed=1, sampling=0.3)
+    indices = data.order(0)[0]
+    first, again = data.batch(indices, 0), data.batch(indices, 0)
+    assert torch.equal(first.source, again.source)
+    assert not torch.equal(first.source[:, :5], data.batch(indices, 1).source[:, :5])
+    row = first.source[0]
+    text = tokenizer.decode([int(i) for i in row])
+    assert text == texts[first.pair_ids[0]]
+
+
+def test_the_loss_falls(data: TrainingData) -> None:
+    losses = advance(trainer_of(data, replace_steps(60)), 60)
+    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+
+
+def replace_steps(steps: int) -> TrainingConfig:
+    return CONFIG.model_copy(update={"steps": steps})
