@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -16,10 +17,10 @@ from interlingua.errors import TrainingError
 from interlingua.hardware import autocast
 from interlingua.model.transformer import Transformer
 from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.metrics_log import MetricsLog, append_record
 from interlingua.training.objective import label_smoothed_cross_entropy
 from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
 from interlingua.training.progress import TrainingProgress
-from interlingua.training.run_folder import RunFolder
 from interlingua.training.schedule import learning_rate, paper_peak
 from interlingua.training.stopping import BestSoFar, StopSignal
 from interlingua.training.validation import Validation, Validator
@@ -152,7 +153,8 @@ class Trainer:
     def run(
         self,
         *,
-        folder: RunFolder,
+        metrics: MetricsLog,
+        samples: Path,
         store: CheckpointStore,
         validator: Validator,
         progress: TrainingProgress,
@@ -163,7 +165,15 @@ class Trainer:
 
         ``on_validation`` gets each validation, and whether it is the best so far.
         """
-        meter = _Meter(folder, progress)
+
+        def validate() -> None:
+            measured = self.validate(metrics, samples, validator)
+            if measured:
+                on_validation(*measured)
+                progress.say(_in_words(self.state.step, *measured))
+            self.save(store)
+
+        meter = _Meter(metrics, progress)
         supply = self._groups()
         validated_at = self.state.step
         while (reason := self._finished(stop)) is None:
@@ -174,10 +184,10 @@ class Trainer:
             self.state = replace(self.state, cursor=cursor, seconds=seconds)
             meter.record(self, loss, norm)
             if self.state.step % (self.config.validate_every or 1000) == 0:
-                self.validate(folder, store, validator, progress, on_validation)
+                validate()
                 validated_at = self.state.step
         if validated_at != self.state.step and not stop():
-            self.validate(folder, store, validator, progress, on_validation)
+            validate()
         elif validated_at != self.state.step:
             self.save(store)
         return reason
@@ -198,43 +208,42 @@ class Trainer:
         return self.best.reason_to_stop(self.config.patience or 10)
 
     def validate(
-        self,
-        folder: RunFolder,
-        store: CheckpointStore,
-        validator: Validator,
-        progress: TrainingProgress,
-        on_validation: Callable[[Validation, bool], None],
-    ) -> None:
-        """Measure, record, and keep a checkpoint."""
+        self, metrics: MetricsLog, samples: Path, validator: Validator
+    ) -> tuple[Validation, bool] | None:
+        """Measure and record; return the figures and whether they are the best so far.
+
+        None means that the run was told to stop meanwhile.
+        """
         started = time.monotonic()
         measured = validator.measure(self.model)
         if measured is None:
-            self.save(store)
-            return
+            return None
         validation, outputs = measured
         is_best = self.best.update(self.state.step, validation)
-        folder.log(
-            folder.metrics,
+        metrics.write(
             {"step": self.state.step, "epoch": self.state.cursor.epoch, "kind": "validation"}
-            | {name: round(value, 4) for name, value in asdict(validation).items()},
+            | {name: round(value, 4) for name, value in asdict(validation).items()}
         )
         for number, sample in enumerate(validator.samples(self.model, outputs), start=1):
-            folder.log(folder.samples, {"step": self.state.step, "sample": number} | sample)
-        on_validation(validation, is_best)
-        self.state = replace(self.state, seconds=self.state.seconds + time.monotonic() - started)
-        self.save(store)
-        progress.say(
-            f"step {self.state.step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}, "
-            f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} %"
-            + (" (best so far)" if is_best else "")
-        )
+            append_record(samples, {"step": self.state.step, "sample": number} | sample)
+        seconds = self.state.seconds + time.monotonic() - started
+        self.state = replace(self.state, seconds=seconds)
+        return validation, is_best
+
+
+def _in_words(step: int, validation: Validation, is_best: bool) -> str:
+    return (
+        f"step {step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}, "
+        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} %"
+        + (" (best so far)" if is_best else "")
+    )
 
 
 class _Meter:
     """Averages what the last updates did, for the bar and ``metrics.jsonl``."""
 
-    def __init__(self, folder: RunFolder, progress: TrainingProgress) -> None:
-        self.folder = folder
+    def __init__(self, metrics: MetricsLog, progress: TrainingProgress) -> None:
+        self.metrics = metrics
         self.progress = progress
         self.losses: list[float] = []
         self.before: TrainState | None = None
@@ -251,8 +260,7 @@ class _Meter:
         seconds = state.seconds - self.before.seconds
         speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
         mean = sum(self.losses) / len(self.losses)
-        self.folder.log(
-            self.folder.metrics,
+        self.metrics.write(
             {
                 "step": state.step,
                 "epoch": state.cursor.epoch,

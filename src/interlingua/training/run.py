@@ -1,5 +1,6 @@
 """A run, from files to a model folder, in the order that data passes."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from interlingua.model.transformer import Transformer
 from interlingua.training.automatic import architecture_of
 from interlingua.training.card import write_card
 from interlingua.training.loop import Trainer
+from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.run_folder import RunFolder, set_aside
@@ -121,13 +123,14 @@ class _Run:
         if checkpoint := self.store.latest():
             self.trainer.resume(checkpoint)
             for path in (self.folder.metrics, self.folder.samples):
-                self.folder.forget_after(path, checkpoint.step)
+                forget_after(path, checkpoint.step)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
         self.progress.say(
             f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
             f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}"
         )
-        with listen_for_stop() as stop, self.progress:
+        log = MetricsLog(self.folder.metrics, self.folder.tensorboard)
+        with listen_for_stop() as stop, self.progress, closing(log):
             validator = Validator(
                 self.prepared.validation,
                 self.translator,
@@ -136,7 +139,8 @@ class _Run:
                 interrupted=stop,
             )
             reason = self.trainer.run(
-                folder=self.folder,
+                metrics=log,
+                samples=self.folder.samples,
                 store=self.store,
                 validator=validator,
                 progress=self.progress,

@@ -4,10 +4,9 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -31,8 +30,8 @@ class RunFolder:
         self.shards = self.path / "shards"
         self.checkpoints = self.path / "checkpoints"
         self.metrics = self.path / "metrics.jsonl"
+        self.tensorboard = self.path / "tensorboard"
         self.samples = self.path / "samples.jsonl"
-        self.attention = self.path / "attention"
         self.model = self.path / "model"
 
     @contextmanager
@@ -73,29 +72,6 @@ class RunFolder:
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         }
         write_text(self.environment, json.dumps(content, indent=2) + "\n")
-
-    def log(self, path: Path, record: Mapping[str, Any]) -> None:
-        """Add one line to ``metrics.jsonl`` or ``samples.jsonl``.
-
-        Raises:
-            OutputError: the disk is full or the file cannot be written.
-        """
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(dict(record), ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise OutputError(
-                f"{path}: cannot be written ({error.strerror}); make room, then run the same command "
-                "again: it resumes from the last checkpoint"
-            ) from error
-
-    def forget_after(self, path: Path, step: int) -> None:
-        """Drop the lines beyond ``step``, which a resumed run will write again."""
-        if not path.exists():
-            return
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        kept = [line for line in lines if json.loads(line).get("step", 0) <= step]
-        write_text(path, "".join(line + "\n" for line in kept))
 
 
 def set_aside(path: Path) -> Path | None:
