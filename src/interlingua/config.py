@@ -192,14 +192,13 @@ class DecodingConfig(Section):
 
     beam_size: int = Field(default=4, ge=1, le=1024)
     """Hypotheses kept; 1 is greedy search."""
-    length_penalty: float = 0.6
-    """Alpha in ((5 + length) / 6)^alpha, Wu et al. 2016, equation 14."""
+    length_penalty: float = Field(default=0.6, ge=-10.0, le=10.0)
+    """Alpha in ((5 + length) / 6)^alpha, Wu et al. 2016, equation 14; beyond 10 the scores of long outputs
+    can no longer be told apart in single precision."""
     max_length_factor: float = Field(default=2.0, gt=0.0)
     """Longest output: factor * source length + offset, in tokens."""
     max_length_offset: int = Field(default=50, ge=0)
     """Tokens that the longest output may have beyond max_length_factor * source length."""
-    n_best: int = Field(default=1, ge=1)
-    """Translations returned for each sentence."""
     batch_tokens: int = Field(default=4096, ge=1)
     """Padded source tokens times beams in one batch."""
 

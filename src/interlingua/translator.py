@@ -28,9 +28,6 @@ __all__ = ["Translation", "Translator"]
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
 
-LARGEST_LENGTH_PENALTY = 10.0
-"""((5 + 1024) / 6)^10 still leaves scores that float32 can tell apart from 0."""
-
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -127,7 +124,7 @@ class Translator:
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
-        n_best: int | None = None,
+        n_best: int = 1,
         batch_tokens: int | None = None,
     ) -> list[Translation]:
         """Translate each text on its own, in the order given; None takes what ``decoding`` says.
@@ -139,7 +136,7 @@ class Translator:
             ModelError: the model gives not-a-number.
         """
         decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
-        return self._translate(texts, decoding)
+        return self._translate(texts, decoding, n_best)
 
     def translate_lines(
         self,
@@ -147,7 +144,7 @@ class Translator:
         *,
         beam_size: int | None = None,
         length_penalty: float | None = None,
-        n_best: int | None = None,
+        n_best: int = 1,
         batch_tokens: int | None = None,
     ) -> Iterator[Translation]:
         """Translate a stream of any length in constant memory, one translation a line, in the same order.
@@ -161,7 +158,7 @@ class Translator:
         def windows() -> Iterator[Translation]:
             remaining = iter(lines)
             while window := list(islice(remaining, WINDOW)):
-                yield from self._translate(window, decoding)
+                yield from self._translate(window, decoding, n_best)
 
         return windows()
 
@@ -169,13 +166,12 @@ class Translator:
         self,
         beam_size: int | None,
         length_penalty: float | None,
-        n_best: int | None,
+        n_best: int,
         batch_tokens: int | None,
     ) -> DecodingConfig:
         asked = {
             "beam_size": beam_size,
             "length_penalty": length_penalty,
-            "n_best": n_best,
             "batch_tokens": batch_tokens,
         }
         given = {name: value for name, value in asked.items() if value is not None}
@@ -185,26 +181,25 @@ class Translator:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
             raise ConfigError(f"{name} is {first['input']!r}: {first['msg']}") from error
-        if not abs(decoding.length_penalty) <= LARGEST_LENGTH_PENALTY:
+        if n_best < 1:
+            raise ConfigError(f"n_best is {n_best}; ask for at least one translation of each text")
+        if n_best > decoding.beam_size:
             raise ConfigError(
-                f"length_penalty is {decoding.length_penalty}, and must be between "
-                f"-{LARGEST_LENGTH_PENALTY:g} and {LARGEST_LENGTH_PENALTY:g}; 0.6 to 1 are usual"
-            )
-        if decoding.n_best > decoding.beam_size:
-            raise ConfigError(
-                f"n_best is {decoding.n_best}, but a beam of {decoding.beam_size} finds no more than "
-                f"{decoding.beam_size}; ask for a beam_size of at least {decoding.n_best}"
+                f"n_best is {n_best}, but a beam of {decoding.beam_size} finds no more than "
+                f"{decoding.beam_size}; ask for a beam_size of at least {n_best}"
             )
         return decoding
 
-    def _translate(self, texts: Sequence[str], decoding: DecodingConfig) -> list[Translation]:
+    def _translate(
+        self, texts: Sequence[str], decoding: DecodingConfig, n_best: int
+    ) -> list[Translation]:
         done: list[Translation] = [_EMPTY] * len(texts)
         sources, truncated = self._read(texts)
         for batch in _batches(
             {place: len(ids) + 1 for place, ids in sources.items()},
             decoding.batch_tokens // decoding.beam_size,
         ):
-            found = self._search([sources[place] for place in batch], decoding)
+            found = self._search([sources[place] for place in batch], decoding, n_best)
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -220,7 +215,7 @@ class Translator:
         return sources, {places[position] for position in fitting.cut}
 
     def _search(
-        self, sources: list[Sequence[int]], decoding: DecodingConfig
+        self, sources: list[Sequence[int]], decoding: DecodingConfig, n_best: int
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
@@ -254,7 +249,7 @@ class Translator:
                 max_lengths=max_lengths,
                 beam_size=decoding.beam_size,
                 alpha=decoding.length_penalty,
-                n_best=decoding.n_best,
+                n_best=n_best,
             )
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:

@@ -162,6 +162,12 @@ def test_an_unset_variable_is_named_with_file_line_and_remedy(
             3,
             "works with kind bpe or unigram, not char",
         ),
+        (
+            "[decoding]\nlength_penalty = 11\n",
+            2,
+            "length_penalty = 11 is wrong: it takes a number at least -10.0 and at most 10.0",
+        ),
+        ("[decoding]\nn_best = 2\n", 2, "unknown key decoding.n_best"),
         ("[model]\nd_model=10\nheads=3\n", 3, "model.heads = 3 does not divide model.d_model = 10"),
     ],
 )
@@ -305,7 +311,7 @@ def strategy_of(key: str) -> st.SearchStrategy[object]:
         "training.clip_norm": st.floats(1e-300, 1e300) | st.none(),
         "tokenization.shared": st.booleans() | st.none(),
         "model.tie": st.sampled_from(["three-way", "target", "none", None]),
-        "decoding.length_penalty": st.floats(allow_nan=False, allow_infinity=False),
+        "decoding.length_penalty": st.floats(-10, 10),
     }[key]
 
 

@@ -227,6 +227,12 @@ def test_odd_texts_get_a_defined_answer(transformer, tokenizers, text):
     assert "empty" not in first.flags
 
 
+@pytest.mark.parametrize("n_best", [1, 2])
+def test_the_number_of_translations_belongs_to_a_call_and_not_to_a_model(copying, n_best):
+    assert len(copying.translate(["ab"], beam_size=2, n_best=n_best)[0].alternatives) == n_best - 1
+    assert copying.translate(["ab"], beam_size=1)[0].alternatives == ()
+
+
 def test_more_translations_than_beams_are_refused_with_the_remedy(copying):
     with pytest.raises(ConfigError, match="ask for a beam_size of at least 7"):
         copying.translate(["a"], n_best=7)
