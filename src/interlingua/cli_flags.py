@@ -40,7 +40,7 @@ class RunFlags:
     """Validation source; by default some of the training pairs are split off."""
     valid_target: tuple[Path, ...] = ()
     """Validation target."""
-    run_dir: Path | None = None
+    run_dir: str | None = None
     """Folder of the run; by default runs/SOURCE-TARGET, by language."""
     set: tuple[str, ...] = ()
     """SECTION.KEY=VALUE, any value of the configuration; --section.key VALUE is the same."""
@@ -66,7 +66,7 @@ class RunFlags:
         overrides: dict[str, str | tuple[str, ...]] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value and field.name != "set":
+            if value not in (None, ()) and field.name != "set":
                 key = field.name if field.name == "run_dir" else f"corpus.{field.name}"
                 many = isinstance(value, tuple)
                 overrides[key] = tuple(map(str, value)) if many else str(value)

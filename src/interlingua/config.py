@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
 __all__ = [
@@ -71,8 +71,9 @@ class TokenizationConfig(Section):
 
     kind: Literal["bpe", "unigram", "wordpiece", "word", "char"] | None = None
     """How text is cut into tokens (None: chosen from the corpus; bpe for ordinary text)."""
-    vocabulary_size: int | None = Field(default=None, ge=4, le=1_000_000)
-    """Entries of one vocabulary, special symbols and bytes included (None: chosen from the corpus)."""
+    vocabulary_size: int | None = Field(default=None, ge=262, le=1_000_000)
+    """Entries of one vocabulary (None: chosen from the corpus). 260 are special symbols and bytes, and the
+    space and one character come on top."""
     shared: bool | None = None
     """One vocabulary for both sides (None: yes when the two sides share their script)."""
     normalization: Literal["nfkc", "nfc", "none"] = "nfkc"
@@ -82,7 +83,8 @@ class TokenizationConfig(Section):
     byte_level: bool = False
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
     sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Subword sampling in training: BPE-dropout probability, or 1 - alpha for Unigram sampling."""
+    """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
+    (MaxMatch-dropout), or 1 - alpha for unigram."""
 
 
 class BatchingConfig(Section):
@@ -136,7 +138,7 @@ class ModelConfig(Section):
 class TrainingConfig(Section):
     """All of the above to weights."""
 
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Seed of initialisation, order, dropout and subword sampling."""
     steps: int | None = Field(default=None, ge=1)
     """Updates at most (None: chosen from the corpus)."""
@@ -214,6 +216,14 @@ class RunConfig(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    @field_validator("run_dir", mode="before")
+    @classmethod
+    def _refuse_the_empty_name(cls, value: object) -> object:
+        """An empty name would be the current folder, which nobody means to fill."""
+        if value == "":
+            raise ValueError("run_dir is empty")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

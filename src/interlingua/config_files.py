@@ -11,13 +11,19 @@ import os
 import re
 import textwrap
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from interlingua.config import RunConfig, Setting, list_settings
+from interlingua.config import (
+    CorpusConfig,
+    RunConfig,
+    Setting,
+    TokenizationConfig,
+    list_settings,
+)
 from interlingua.errors import ConfigError
 from interlingua.files import write_text
 
@@ -272,31 +278,69 @@ def _suggest(key: str) -> str:
 
 def _refuse_contradictions(config: RunConfig, locate: Locate) -> None:
     """Refuse values that are right alone and wrong together."""
-    corpus, tokens, model = config.corpus, config.tokenization, config.model
+    for key, reason in (
+        *_contradictions_in_corpus(config.corpus),
+        *_contradictions_in_tokenization(config.tokenization),
+        *_contradictions_in_model(config),
+    ):
+        raise ConfigError(f"{locate(key)}: {reason}")
+
+
+def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]:
     for one, other in (("source", "target"), ("valid_source", "valid_target")):
         if bool(getattr(corpus, one)) != bool(getattr(corpus, other)):
             given, missing = (one, other) if getattr(corpus, one) else (other, one)
-            raise ConfigError(
-                f"{locate(f'corpus.{given}')}: corpus.{given} is given without corpus.{missing}; give both"
+            yield (
+                f"corpus.{given}",
+                f"corpus.{given} is given without corpus.{missing}; give both",
             )
+
+
+def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tuple[str, str]]:
     if tokens.byte_level and tokens.kind not in (None, "bpe"):
-        raise ConfigError(
-            f"{locate('tokenization.byte_level')}: tokenization.byte_level works with kind bpe, not {tokens.kind}"
+        yield (
+            "tokenization.byte_level",
+            f"tokenization.byte_level works with kind bpe, not {tokens.kind}",
         )
-    if tokens.sampling and tokens.kind not in (None, "bpe", "unigram"):
-        raise ConfigError(
-            f"{locate('tokenization.sampling')}: tokenization.sampling works with kind bpe or unigram, "
-            f"not {tokens.kind}"
+    if tokens.byte_level and tokens.lowercase:
+        yield (
+            "tokenization.lowercase",
+            "tokenization.lowercase changes the text and tokenization.byte_level keeps it as it is; "
+            "choose one of the two",
         )
+    if tokens.sampling and tokens.kind in ("word", "char"):
+        yield (
+            "tokenization.sampling",
+            f"tokenization.sampling works with kind bpe, unigram or wordpiece, not {tokens.kind}: "
+            "there is only one way to cut the text",
+        )
+
+
+def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
+    model = config.model
     if (
         model.d_model
         and model.heads
         and model.d_model % model.heads
         and not (model.d_k and model.d_v)
     ):
-        raise ConfigError(
-            f"{locate('model.heads')}: model.heads = {model.heads} does not divide "
-            f"model.d_model = {model.d_model}; change one, or give model.d_k and model.d_v"
+        yield (
+            "model.heads",
+            f"model.heads = {model.heads} does not divide model.d_model = {model.d_model}; "
+            "change one, or give model.d_k and model.d_v",
+        )
+    if model.tie == "three-way" and config.tokenization.shared is False:
+        yield (
+            "model.tie",
+            "model.tie = three-way needs one vocabulary, and tokenization.shared = false asks for two; "
+            'set model.tie to "target", or tokenization.shared to true',
+        )
+    if config.batching.max_length > model.max_positions:
+        given = "max_length" in config.batching.model_fields_set
+        yield (
+            "batching.max_length" if given else "model.max_positions",
+            f"batching.max_length = {config.batching.max_length} is more than model.max_positions = "
+            f"{model.max_positions}; lower one or raise the other",
         )
 
 

@@ -141,6 +141,7 @@ def test_the_version_is_that_of_the_package(capsys: Capture) -> None:
         (["average", "r"], "--last is missing"),
         (["train", "a.toml", "b.toml"], "Unused Tokens: ['b.toml']"),
         (["train"], "no corpus is given"),
+        (["train", "--run-dir", ""], 'run_dir = "" is wrong'),
         (["train", "--training.seed"], "flag --training.seed: needs a value"),
         (["train", "--training.seed", "--json"], "flag --training.seed: needs a value"),
         (["train", "--training.sed", "7"], "did you mean training.seed?"),
@@ -184,9 +185,7 @@ def test_settings_are_spelled_out_wherever_they_stand() -> None:
 def test_flags_win_over_the_file_and_name_their_keys(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text('[corpus]\nsource = "a.ro"\ntarget = "a.en"\n[training]\nseed = 3\nsteps = 9\n')
-    flags = RunFlags(
-        source=(Path("x.ro"), Path("y.ro")), run_dir=Path("r"), set=("training.seed=4",)
-    )
+    flags = RunFlags(source=(Path("x.ro"), Path("y.ro")), run_dir="r", set=("training.seed=4",))
     config = flags.load(path)
     assert config.corpus.source == (Path("x.ro"), Path("y.ro"))
     assert config.corpus.target == (Path("a.en"),)
@@ -198,7 +197,9 @@ def test_explain_tells_what_a_key_takes_as_text_and_as_json(capsys: Capture) -> 
     assert cli.main(["config", "explain", "training.seed"]) == 0
     text = capsys.readouterr().out
     assert "Seed of initialisation" in text
-    assert "takes a whole number at least 0; default 1" in text
+    assert (
+        "takes a whole number at least 0 and at most 9,223,372,036,854,775,807; default 1" in text
+    )
     assert cli.main(["config", "explain", "training.seed", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["key"] == "training.seed"

@@ -7,13 +7,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from interlingua.config import CorpusConfig, RunConfig, Section, list_settings
 from interlingua.config_files import find_settings, load_config, save_config
 from interlingua.errors import ConfigError
+from interlingua.tokenization.train import SMALLEST_VOCABULARY
 
 
 def write(folder: Path, text: str | bytes) -> Path:
@@ -160,8 +161,31 @@ def test_an_unset_variable_is_named_with_file_line_and_remedy(
         (
             "[tokenization]\nkind='char'\nsampling=0.1\n",
             3,
-            "works with kind bpe or unigram, not char",
+            "works with kind bpe, unigram or wordpiece, not char",
         ),
+        (
+            "[tokenization]\nlowercase=true\nbyte_level=true\n",
+            2,
+            "tokenization.byte_level keeps it as it is; choose one",
+        ),
+        (
+            "[tokenization]\nshared=false\n[model]\ntie='three-way'\n",
+            4,
+            "model.tie = three-way needs one vocabulary",
+        ),
+        (
+            "[batching]\nmax_length = 1025\n",
+            2,
+            "batching.max_length = 1025 is more than model.max_positions = 1024",
+        ),
+        (
+            "[model]\nmax_positions = 255\n",
+            2,
+            "batching.max_length = 256 is more than model.max_positions = 255",
+        ),
+        ("[tokenization]\nvocabulary_size = 261\n", 2, "a whole number at least 262"),
+        ("[training]\nseed = 9223372036854775808\n", 2, "at most 9,223,372,036,854,775,807"),
+        ('run_dir = ""\n', 1, 'run_dir = "" is wrong: it takes the name of a file or folder'),
         (
             "[decoding]\nlength_penalty = 11\n",
             2,
@@ -223,6 +247,29 @@ def test_a_mistake_in_a_flag_is_named_with_the_flag(key: str, value: str, words:
 def test_a_flag_into_a_section_that_the_file_made_a_value_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "training = 3\n")
     assert f"{path}:1: training is a section" in refusal(path, training__seed="1")
+
+
+def test_the_smallest_vocabulary_is_the_one_that_can_be_trained() -> None:
+    size = str(SMALLEST_VOCABULARY)
+    assert load_config(None, {"tokenization.vocabulary_size": size}).tokenization.vocabulary_size
+    message = refusal(None, tokenization__vocabulary_size=str(SMALLEST_VOCABULARY - 1))
+    assert f"at least {SMALLEST_VOCABULARY}" in message
+
+
+def test_what_goes_together_is_taken() -> None:
+    config = load_config(
+        None,
+        {
+            "tokenization.kind": "wordpiece",
+            "tokenization.sampling": "0.1",
+            "tokenization.shared": "true",
+            "model.tie": "three-way",
+            "model.max_positions": "256",
+            "training.seed": str(2**63 - 1),
+        },
+    )
+    assert config.tokenization.sampling == 0.1
+    assert config.training.seed == 2**63 - 1
 
 
 def test_a_missing_file_and_a_folder_are_named_with_what_was_probably_meant(tmp_path: Path) -> None:
@@ -340,6 +387,7 @@ def test_writing_and_reading_is_the_identity(values: dict[str, object]) -> None:
     assert isinstance(corpus, dict)
     corpus["target"] = corpus["source"]
     config = RunConfig.model_validate(tree)
+    assume(config.tokenization.shared is not False or config.model.tie != "three-way")
     with tempfile.TemporaryDirectory() as folder:
         save_config(config, Path(folder) / "config.toml")
         assert load_config(Path(folder) / "config.toml") == config
