@@ -1,35 +1,50 @@
 """Averaging of checkpoints: Vaswani et al. 2017, section 6.1."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from interlingua.checkpoints.card import card_of_other_weights
 from interlingua.checkpoints.model_folder import load_model_folder, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import check_tensors, parameters_of
 from interlingua.errors import ModelError
 
 __all__ = ["average_run", "average_weights"]
 
 
-def average_weights(store: CheckpointStore, steps: list[int]) -> dict[str, Tensor]:
+def average_weights(
+    store: CheckpointStore, steps: list[int], like: Mapping[str, Tensor] | None = None
+) -> dict[str, Tensor]:
     """Return the mean of the weights at ``steps``, added up in double precision.
 
+    Args:
+        store: the checkpoints of a run.
+        steps: which of them.
+        like: the names and shapes that each must have, by default those of the first.
+
     Raises:
-        ModelError: a checkpoint is missing or damaged.
+        ModelError: a checkpoint is missing or damaged, of another shape, or holds NaN or infinity.
     """
     total: dict[str, Tensor] = {}
     for step in steps:
-        for name, tensor in store.weights(step).items():
+        weights = store.weights(step)
+        check_tensors(store.path(step), weights, like or total or weights)
+        for name, tensor in weights.items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(steps)).to(torch.float32) for name, tensor in total.items()}
 
 
 def average_run(run: Path, last: int) -> Path:
-    """Replace the weights of ``run``'s model folder by the mean of its ``last`` checkpoints.
+    """Replace the weights of ``run``'s model folder by the mean of its ``last`` checkpoints, which its card then says.
+
+    Nobody chose a damaged checkpoint away: it is an error, not an average of others.
 
     Raises:
-        ModelError: the run has no model, or fewer than ``last`` checkpoints.
+        ModelError: the run has no model, or fewer than ``last`` checkpoints, or one that is damaged or of another
+            model; the model folder is then as it was.
     """
     run = Path(run)
     store = CheckpointStore(run / "checkpoints", keep=max(last, 2))
@@ -43,5 +58,9 @@ def average_run(run: Path, last: int) -> Path:
         )
     loaded = load_model_folder(run)
     card = (run / "model" / "README.md").read_text(encoding="utf-8")
-    save_model_folder(run / "model", loaded, average_weights(store, steps[-last:]), card)
+    averaged = steps[-last:]
+    weights = average_weights(store, averaged, like=parameters_of(loaded.model))
+    made_of = f"the mean of the last {last} checkpoints (steps {averaged[0]} to {averaged[-1]})"
+    card = card_of_other_weights(card, made_of, "not validated")
+    save_model_folder(run / "model", loaded, weights, card)
     return run / "model"

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from interlingua.errors import ModelError
@@ -23,11 +24,15 @@ def write_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def check_manifest(folder: Path) -> None:
-    """Compare every file of ``folder`` with what was written.
+def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
+    """Compare every file that the manifest of ``folder`` lists with what was written.
+
+    Args:
+        folder: a model or a checkpoint.
+        needed: the files that will be read, so that none of them escapes the comparison.
 
     Raises:
-        ModelError: no manifest, another format version, a file missing, truncated or changed.
+        ModelError: no manifest, another format version, a file missing, truncated, changed or not listed.
     """
     path = folder / MANIFEST
     try:
@@ -50,6 +55,10 @@ def check_manifest(folder: Path) -> None:
         )
     for name, entry in files.items():
         _check_file(folder / name, entry)
+    for name in needed:
+        if name not in files:
+            what = "is not listed in" if (folder / name).exists() else "is missing, also from"
+            raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
 
 
 def _check_file(file: Path, entry: dict[str, object]) -> None:

@@ -7,7 +7,7 @@ killed run falls back on the one before.
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from interlingua.errors import ModelError
 from interlingua.files import replace_folder
 
 __all__ = ["Checkpoint", "CheckpointStore"]
+
+_WEIGHTS, _MOMENTS, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class CheckpointStore:
     def __init__(self, folder: Path, keep: int) -> None:
         self.folder = folder
         self.keep = keep
+        self._known_whole: set[int] = set()
 
     def save(
         self,
@@ -46,22 +49,25 @@ class CheckpointStore:
         moments: Mapping[str, Tensor],
         state: Mapping[str, Any],
     ) -> Path:
-        """Write ``step-N`` and, once it is safe on disk, drop the oldest beyond ``keep``.
+        """Write ``step-N`` and, once it is safe on disk, drop what is older than the newest ``keep`` whole ones.
 
         Raises:
             OutputError: the disk is full or the place cannot be written; nothing old is lost.
         """
-        path = self.folder / f"step-{step}"
+        path = self.path(step)
+        self._known_whole.discard(step)
         with replace_folder(path) as new:
-            write_tensors(new / "model.safetensors", weights)
-            write_tensors(new / "optimizer.safetensors", moments)
-            (new / "state.json").write_text(
-                json.dumps(dict(state), indent=2) + "\n", encoding="utf-8"
-            )
+            write_tensors(new / _WEIGHTS, weights)
+            write_tensors(new / _MOMENTS, moments)
+            (new / _STATE).write_text(json.dumps(dict(state), indent=2) + "\n", encoding="utf-8")
             write_manifest(new)
-        for old in self.steps()[: -self.keep]:
-            shutil.rmtree(self.folder / f"step-{old}", ignore_errors=True)
+        self._known_whole.add(step)
+        self._drop_the_oldest()
         return path
+
+    def path(self, step: int) -> Path:
+        """Return the folder of the checkpoint at ``step``, there or not."""
+        return self.folder / f"step-{step}"
 
     def steps(self) -> list[int]:
         """Return the steps that have a folder, oldest first."""
@@ -70,13 +76,18 @@ class CheckpointStore:
         matches = (re.fullmatch(r"step-(\d+)", p.name) for p in self.folder.iterdir())
         return sorted(int(match[1]) for match in matches if match)
 
-    def latest(self) -> Checkpoint | None:
-        """Return the newest whole checkpoint; damaged ones are passed over."""
+    def whole_steps(self) -> list[int]:
+        """Return the steps whose checkpoint is whole, oldest first; every byte of them is read."""
+        return [step for step in self.steps() if self._find_damage(step) is None]
+
+    def latest(self, say: Callable[[str], None] | None = None) -> Checkpoint | None:
+        """Return the newest whole checkpoint; ``say`` is told of each newer one that is damaged."""
         for step in reversed(self.steps()):
             try:
                 return self.load(step)
-            except ModelError:
-                continue
+            except ModelError as error:
+                if say:
+                    say(f"the checkpoint of step {step:,} is passed over: {error}")
         return None
 
     def load(self, step: int) -> Checkpoint:
@@ -85,13 +96,13 @@ class CheckpointStore:
         Raises:
             ModelError: it is missing or damaged.
         """
-        path = self.folder / f"step-{step}"
-        check_manifest(path)
+        self._check(step)
+        path = self.path(step)
         return Checkpoint(
             step=step,
-            weights=read_tensors(path / "model.safetensors"),
-            moments=read_tensors(path / "optimizer.safetensors"),
-            state=json.loads((path / "state.json").read_text(encoding="utf-8")),
+            weights=read_tensors(path / _WEIGHTS),
+            moments=read_tensors(path / _MOMENTS),
+            state=json.loads((path / _STATE).read_text(encoding="utf-8")),
         )
 
     def weights(self, step: int) -> dict[str, Tensor]:
@@ -100,4 +111,29 @@ class CheckpointStore:
         Raises:
             ModelError: it is missing or damaged.
         """
-        return read_tensors(self.folder / f"step-{step}" / "model.safetensors")
+        self._check(step)
+        return read_tensors(self.path(step) / _WEIGHTS)
+
+    def _check(self, step: int) -> None:
+        check_manifest(self.path(step), needed=(_WEIGHTS, _MOMENTS, _STATE))
+        self._known_whole.add(step)
+
+    def _find_damage(self, step: int) -> ModelError | None:
+        try:
+            self._check(step)
+        except ModelError as error:
+            self._known_whole.discard(step)
+            return error
+        return None
+
+    def _drop_the_oldest(self) -> None:
+        """Count only whole checkpoints, reading each once: one that cannot be resumed from replaces none that can."""
+        whole = [
+            step
+            for step in self.steps()
+            if step in self._known_whole or self._find_damage(step) is None
+        ]
+        oldest_kept = whole[-self.keep :][0]
+        for step in self.steps():
+            if step < oldest_kept:
+                shutil.rmtree(self.path(step), ignore_errors=True)

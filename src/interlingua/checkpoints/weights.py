@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from interlingua.errors import ModelError
 
-__all__ = ["load_weights", "parameters_of", "read_tensors", "write_tensors"]
+__all__ = ["check_tensors", "load_weights", "parameters_of", "read_tensors", "write_tensors"]
 
 
 def parameters_of(model: nn.Module) -> dict[str, Tensor]:
@@ -55,6 +55,20 @@ def load_weights(model: nn.Module, path: Path) -> None:
     """
     tensors = read_tensors(path)
     expected = parameters_of(model)
+    check_tensors(path, tensors, expected)
+    with torch.no_grad():
+        for name, parameter in expected.items():
+            parameter.copy_(tensors[name])
+
+
+def check_tensors(
+    path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
+) -> None:
+    """Compare the names and shapes of what ``path`` held with ``expected``, and look at every number.
+
+    Raises:
+        ModelError: a tensor is missing, unknown, of another shape, or holds NaN or infinity.
+    """
     if missing := sorted(expected.keys() - tensors.keys()):
         raise ModelError(
             f"{path}: lacks the tensor {missing[0]!r} ({len(missing)} in all) that config.json "
@@ -65,17 +79,15 @@ def load_weights(model: nn.Module, path: Path) -> None:
             f"{path}: holds the tensor {extra[0]!r} ({len(extra)} in all) that config.json does not "
             "describe; was it made by a model with parts of your own? then give build_model"
         )
-    with torch.no_grad():
-        for name, parameter in expected.items():
-            tensor = tensors[name]
-            if tensor.shape != parameter.shape:
-                raise ModelError(
-                    f"{path}: the tensor {name!r} has shape {tuple(tensor.shape)} instead of "
-                    f"{tuple(parameter.shape)}; config.json or the tokenizer belongs to another model"
-                )
-            if not torch.isfinite(tensor).all():
-                raise ModelError(
-                    f"{path}: the tensor {name!r} holds NaN or infinity; "
-                    "training went wrong, take an earlier checkpoint"
-                )
-            parameter.copy_(tensor)
+    for name, tensor in sorted(tensors.items()):
+        shape = expected[name].shape
+        if tensor.shape != shape:
+            raise ModelError(
+                f"{path}: the tensor {name!r} has shape {tuple(tensor.shape)} instead of "
+                f"{tuple(shape)}; config.json or the tokenizer belongs to another model"
+            )
+        if not torch.isfinite(tensor).all():
+            raise ModelError(
+                f"{path}: the tensor {name!r} holds NaN or infinity; "
+                "training went wrong, take an earlier checkpoint"
+            )

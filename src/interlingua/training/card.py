@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from interlingua import __version__
+from interlingua.checkpoints.card import quality_section, weights_sentence
 from interlingua.config import RunConfig
 from interlingua.training.validation import Validation
 
@@ -24,7 +25,7 @@ def write_card(
     model = config.model
     scores = (
         f"validation loss {validation.loss:.3f} nats a token, BLEU {validation.bleu:.2f}, "
-        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} % (greedy search, decoded sentences only)"
+        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
         if validation
         else "not validated yet"
     )
@@ -39,7 +40,7 @@ Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
 
 Transformer (Vaswani et al. 2017), {model.encoder_layers} + {model.decoder_layers} layers, width {model.d_model},
 feed-forward {model.d_ff}, {model.heads} heads, {parameters:,} parameters, {config.tokenization.kind} tokens.
-The weights are {made_of}.
+{weights_sentence(made_of)}
 
 ## Data
 
@@ -49,7 +50,4 @@ The weights are {made_of}.
 
 The licence of these texts decides what the model may be used for; Interlingua does not know it.
 
-## Quality
-
-{scores}.
-"""
+{quality_section(scores)}"""

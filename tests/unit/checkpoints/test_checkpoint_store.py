@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.errors import ModelError, OutputError
 from interlingua.files import replace_file, replace_folder
@@ -40,9 +41,43 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path, file: str) -> None:
     save(store, 1, 1.0)
     damaged = save(store, 2, 2.0) / file
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    checkpoint = store.latest()
+    told: list[str] = []
+    checkpoint = store.latest(told.append)
     assert checkpoint is not None
     assert checkpoint.step == 1
+    assert store.whole_steps() == [1]
+    assert len(told) == 1
+    assert "step 2 " in told[0]
+    assert file in told[0]
+
+
+def test_a_checkpoint_whose_manifest_forgets_a_file_is_damaged(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    path = save(store, 1, 1.0)
+    state = (path / "state.json").read_bytes()
+    (path / "state.json").unlink()
+    write_manifest(path)
+    (path / "state.json").write_bytes(state)
+    with pytest.raises(ModelError, match=r"state\.json: is not listed"):
+        store.load(1)
+
+
+@pytest.mark.parametrize("store_knows", [True, False])
+def test_damaged_checkpoints_take_no_place_from_whole_ones(
+    tmp_path: Path, store_knows: bool
+) -> None:
+    store = CheckpointStore(tmp_path, keep=5)
+    for step in (1, 2, 3):
+        save(store, step, float(step))
+    for step in (2, 3):
+        (tmp_path / f"step-{step}" / "model.safetensors").write_bytes(b"")
+    store = store if store_knows else CheckpointStore(tmp_path, keep=2)
+    assert store.whole_steps() == [1]
+    store.keep = 2
+    save(store, 4, 4.0)
+    assert store.whole_steps() == [1, 4]
+    save(store, 5, 5.0)
+    assert store.steps() == [4, 5]
 
 
 def test_a_checkpoint_cut_off_while_it_was_written_is_not_seen(tmp_path: Path) -> None:
@@ -57,6 +92,34 @@ def test_the_mean_of_checkpoints_is_their_mean(tmp_path: Path) -> None:
     for step, value in ((1, 1.0), (2, 2.0), (3, 6.0)):
         save(store, step, value)
     assert torch.equal(average_weights(store, [1, 2, 3])["w"], torch.full((2, 3), 3.0))
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"w": torch.zeros(3, 2)}, "shape"),
+        ({"w": torch.full((2, 3), float("nan"))}, "NaN"),
+        ({"v": torch.zeros(2, 3)}, "lacks"),
+    ],
+)
+def test_checkpoints_that_have_no_mean_are_named(
+    tmp_path: Path, weights: dict[str, torch.Tensor], words: str
+) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    save(store, 1, 1.0)
+    store.save(2, weights, {}, {})
+    with pytest.raises(ModelError, match=f"step-2.*{words}"):
+        average_weights(store, [1, 2])
+
+
+def test_a_damaged_checkpoint_has_no_weights(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    damaged = save(store, 1, 1.0) / "model.safetensors"
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(ModelError, match=r"step-1.*changed"):
+        store.weights(1)
 
 
 def test_the_same_checkpoint_is_the_same_bytes(tmp_path: Path) -> None:
