@@ -141,7 +141,7 @@ class TrainingConfig(Section):
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Seed of initialisation, order, dropout and subword sampling."""
     steps: int | None = Field(default=None, ge=1)
-    """Updates at most (None: chosen from the corpus)."""
+    """Updates at most (None: chosen from the corpus, or as many as training.minutes allows)."""
     epochs: float | None = Field(default=None, gt=0)
     """Passes over the corpus at most."""
     minutes: float | None = Field(default=None, gt=0)

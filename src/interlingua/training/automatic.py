@@ -6,12 +6,13 @@ same again.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import ConfigError
 from interlingua.model.architecture import PRESETS, Architecture
 
 __all__ = [
@@ -21,6 +22,13 @@ __all__ = [
     "choose_tokenization",
     "measure_corpus",
 ]
+
+
+STEPS_IN_THE_TIME = 5_000
+"""Updates that a run limited by minutes is taken to make, before anybody knows how fast the machine is.
+
+Only the warm-up and the distance between validations follow from it; the run ends when its time is over.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,11 @@ def _letters(words: Counter[str]) -> Counter[str]:
 def choose_tokenization(
     config: TokenizationConfig, corpus: CorpusStatistics
 ) -> tuple[TokenizationConfig, list[str]]:
-    """Fill in the kind, the size and the sharing of the vocabulary; return them with the reasons."""
+    """Fill in the kind, the size and the sharing of the vocabulary; return them with the reasons.
+
+    Raises:
+        ConfigError: subword sampling is asked for, and the kind that suits the corpus has no subwords.
+    """
     reasons = []
     kind = config.kind
     if kind is None:
@@ -110,6 +122,11 @@ def choose_tokenization(
         else:
             kind = "bpe"
             reasons.append("tokenization.kind = bpe: ordinary text")
+        if config.sampling and kind in ("word", "char"):
+            raise ConfigError(
+                f"tokenization.sampling = {config.sampling:g} needs subwords, but this corpus asks for "
+                f'{reasons[-1]}; set tokenization.kind to "bpe", or tokenization.sampling to 0'
+            )
     size = config.vocabulary_size
     if size is None:
         size = _vocabulary_size(kind, corpus)
@@ -137,17 +154,35 @@ def _vocabulary_size(kind: str, corpus: CorpusStatistics) -> int:
 
 
 def choose_model(
-    config: RunConfig, corpus: CorpusStatistics, *, target_tokens: int, on_gpu: bool
+    config: RunConfig,
+    corpus: CorpusStatistics,
+    *,
+    target_tokens: int,
+    on_gpu: bool,
+    batches_an_epoch: Callable[[int], int],
 ) -> tuple[RunConfig, list[str]]:
     """Fill in the model's sizes, the batches and the length of training; return them with the reasons.
 
-    ``target_tokens`` is the number of target tokens of one epoch, end symbols included.
+    Args:
+        config: the configuration, its tokenization already chosen.
+        corpus: what the choices look at.
+        target_tokens: target tokens of one epoch, end symbols included.
+        on_gpu: whether a graphics card computes.
+        batches_an_epoch: tells how many batches of so many padded tokens make one epoch.
+
+    Raises:
+        ConfigError: one matrix is asked for two vocabularies.
     """
     reasons: list[str] = []
     model = _choose_sizes(config.model, corpus, on_gpu=on_gpu, reasons=reasons)
     if model.tie is None:
         tie = "three-way" if config.tokenization.shared else "target"
         model = model.model_copy(update={"tie": tie})
+    elif model.tie == "three-way" and config.tokenization.shared is False:
+        raise ConfigError(
+            "model.tie = three-way needs one vocabulary, and the two sides have one each; "
+            'set model.tie to "target", or tokenization.shared to true'
+        )
     batch_tokens = config.batching.batch_tokens
     if batch_tokens is None:
         batch_tokens = 2048 if corpus.is_rules or target_tokens < 300_000 else 4096
@@ -155,7 +190,7 @@ def choose_model(
         reasons.append(
             f"batching.batch_tokens = {batch_tokens:,}: {target_tokens:,} target tokens an epoch"
         )
-    epoch = max(1, round(target_tokens / (0.95 * batch_tokens * config.training.accumulate)))
+    epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
     update = {
         "model": model,
         "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
@@ -165,20 +200,25 @@ def choose_model(
 
 
 def _choose_length(
-    training: TrainingConfig, corpus: CorpusStatistics, *, epoch: int, reasons: list[str]
+    training: TrainingConfig, corpus: CorpusStatistics, *, epoch: float, reasons: list[str]
 ) -> TrainingConfig:
     """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
     update: dict[str, object] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
-    if steps is None:
+    if steps is None and training.minutes is None:
         epochs = 12 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
-        steps = max(1_000 if corpus.is_rules else 2_000, epochs * epoch)
-        if training.minutes is None:
-            passes = f"at most {steps / epoch:.0f} passes over the corpus"
-            reasons.append(f"training.steps = {steps:,}: {passes}")
+        steps = max(1_000 if corpus.is_rules else 2_000, round(epochs * epoch))
+        passes = f"at most {steps / epoch:.0f} passes over the corpus"
+        reasons.append(f"training.steps = {steps:,}: {passes}")
     update["steps"] = steps
+    if steps is None:
+        steps = STEPS_IN_THE_TIME
+        reasons.append(
+            f"training.warmup_steps, validate_every: as if {steps:,} updates fitted into the "
+            f"{training.minutes:g} minutes, after which training ends"
+        )
     if training.schedule is None:
         update["schedule"] = "linear" if corpus.is_rules else "inverse-sqrt"
         if corpus.is_rules:
@@ -189,7 +229,7 @@ def _choose_length(
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
     if training.validate_every is None:
-        update["validate_every"] = min(5_000, max(100, min(steps // 20, 2 * epoch)))
+        update["validate_every"] = min(5_000, max(100, min(steps // 20, round(2 * epoch))))
     if training.patience is None:
         update["patience"] = 10
     return training.model_copy(update=update)

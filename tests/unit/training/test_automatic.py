@@ -2,8 +2,15 @@
 
 import pytest
 
-from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.config import (
+    BatchingConfig,
+    ModelConfig,
+    RunConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
 from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import ConfigError
 from interlingua.training.automatic import (
     architecture_of,
     choose_model,
@@ -22,6 +29,19 @@ DIGITS = [SentencePair(" ".join(f"{i:06}"), " ".join(f"{i:06}"[::-1]), i + 1) fo
 RUN_TOGETHER = [SentencePair(f"{i * i:07}", f"{i * i:07}"[::-1], i + 1) for i in range(1000)]
 TEXT = pairs_of("casa numărul {0} are {1} uși", "house number {0} has {1} doors", 1000)
 JAPANESE = pairs_of("the house {0}", "家{0}は大きい", 1000)
+
+
+def choose(
+    config: RunConfig, pairs: list[SentencePair], batches: int = 10
+) -> tuple[RunConfig, list[str]]:
+    """Choose the rest on a CPU, for an epoch of so many batches."""
+    return choose_model(
+        config,
+        measure_corpus(pairs),
+        target_tokens=9000,
+        on_gpu=False,
+        batches_an_epoch=lambda _: batches,
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +67,7 @@ def test_what_is_configured_is_not_chosen() -> None:
         model=ModelConfig(preset="small", dropout=0.4, heads=8),
         training=TrainingConfig(steps=123, seed=9, schedule="cosine"),
     )
-    chosen, _ = choose_model(config, measure_corpus(DIGITS), target_tokens=7000, on_gpu=False)
+    chosen, _ = choose(config, DIGITS)
     assert chosen.training.steps == 123
     assert chosen.training.schedule == "cosine"
     assert (chosen.model.dropout, chosen.model.heads, chosen.model.d_model) == (0.4, 8, 256)
@@ -58,9 +78,7 @@ def test_what_is_configured_is_not_chosen() -> None:
 def test_nothing_is_left_open(pairs: list[SentencePair]) -> None:
     statistics = measure_corpus(pairs)
     tokenization, _ = choose_tokenization(TokenizationConfig(), statistics)
-    config, reasons = choose_model(
-        RunConfig(tokenization=tokenization), statistics, target_tokens=9000, on_gpu=False
-    )
+    config, reasons = choose(RunConfig(tokenization=tokenization), pairs)
     sizes = architecture_of(config.model)
     assert sizes.d_model == config.model.d_model
     for name in ("steps", "warmup_steps", "validate_every", "patience", "schedule"):
@@ -71,5 +89,52 @@ def test_nothing_is_left_open(pairs: list[SentencePair]) -> None:
 
 def test_epochs_become_steps() -> None:
     config = RunConfig(training=TrainingConfig(epochs=3, accumulate=2))
-    chosen, _ = choose_model(config, measure_corpus(TEXT), target_tokens=194_560, on_gpu=False)
-    assert chosen.training.steps == 3 * 50
+    chosen, _ = choose(config, TEXT, batches=101)
+    assert chosen.training.steps == 152
+    assert choose(RunConfig(training=TrainingConfig(epochs=0.001)), TEXT)[0].training.steps == 1
+
+
+def test_the_batches_of_an_epoch_are_counted_with_the_chosen_batch_size() -> None:
+    asked = []
+
+    def count(batch_tokens: int) -> int:
+        asked.append(batch_tokens)
+        return 7
+
+    config = RunConfig(batching=BatchingConfig(batch_tokens=999))
+    sizes = {"target_tokens": 9000, "on_gpu": False}
+    choose_model(config, measure_corpus(TEXT), batches_an_epoch=count, **sizes)
+    chosen, _ = choose_model(RunConfig(), measure_corpus(TEXT), batches_an_epoch=count, **sizes)
+    assert asked == [999, chosen.batching.batch_tokens]
+
+
+def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
+    chosen, reasons = choose(RunConfig(training=TrainingConfig(minutes=30)), TEXT)
+    assert chosen.training.steps is None
+    assert chosen.training.warmup_steps == 500
+    assert chosen.training.validate_every == 100
+    assert any("as if 5,000 updates fitted into the 30 minutes" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("limit", [{"steps": 70}, {"epochs": 7.0}])
+def test_minutes_with_another_limit_keep_both(limit: dict[str, float]) -> None:
+    training = TrainingConfig.model_validate({"minutes": 30, **limit})
+    assert choose(RunConfig(training=training), TEXT, batches=10)[0].training.steps == 70
+
+
+@pytest.mark.parametrize("pairs", [DIGITS, RUN_TOGETHER])
+def test_sampling_where_the_chosen_tokens_cannot_be_cut_is_refused(
+    pairs: list[SentencePair],
+) -> None:
+    with pytest.raises(ConfigError, match=r"set tokenization\.kind to") as caught:
+        choose_tokenization(TokenizationConfig(sampling=0.1), measure_corpus(pairs))
+    assert "tokenization.kind = " in str(caught.value)
+    wanted = TokenizationConfig(sampling=0.1, kind="bpe")
+    assert choose_tokenization(wanted, measure_corpus(pairs))[0].sampling == 0.1
+
+
+def test_one_matrix_for_two_vocabularies_is_refused() -> None:
+    tokenization, _ = choose_tokenization(TokenizationConfig(), measure_corpus(JAPANESE))
+    config = RunConfig(tokenization=tokenization, model=ModelConfig(tie="three-way"))
+    with pytest.raises(ConfigError, match="three-way needs one vocabulary"):
+        choose(config, JAPANESE)
