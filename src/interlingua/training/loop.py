@@ -28,6 +28,8 @@ from interlingua.training.validation import Validation, Validator
 __all__ = ["TrainState", "Trainer"]
 
 LOG_EVERY = 20
+LOG_SECONDS = 20.0
+"""Updates, or seconds, between two records: a large model on a CPU must not be silent for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class TrainState:
     cursor: Cursor = field(default_factory=Cursor)
     seconds: float = 0.0
     target_tokens: int = 0
+    validated: int = 0
+    """The step of the last validation; a run stopped in the middle of one makes it up."""
 
 
 class Trainer:
@@ -76,6 +80,7 @@ class Trainer:
             cursor=Cursor(**state["cursor"]),
             seconds=state["seconds"],
             target_tokens=state["target_tokens"],
+            validated=state["validated"],
         )
         self.best = BestSoFar(**state["best"])
 
@@ -172,24 +177,24 @@ class Trainer:
                 on_validation(*measured)
                 progress.say(_in_words(self.state.step, *measured))
             self.save(store)
+            meter.restart(self.state)
 
         meter = _Meter(metrics, progress)
+        meter.restart(self.state)
         supply = self._groups()
-        validated_at = self.state.step
+        every = self.config.validate_every or 1000
         while (reason := self._finished(stop)) is None:
+            if self.state.step % every == 0 and self.state.validated != self.state.step:
+                validate()
+                continue
             started = time.monotonic()
             batches, cursor = next(supply)
             loss, norm = self.update(batches)
             seconds = self.state.seconds + time.monotonic() - started
             self.state = replace(self.state, cursor=cursor, seconds=seconds)
             meter.record(self, loss, norm)
-            if self.state.step % (self.config.validate_every or 1000) == 0:
-                validate()
-                validated_at = self.state.step
-        if validated_at != self.state.step and not stop():
-            validate()
-        elif validated_at != self.state.step:
-            self.save(store)
+        if self.state.validated != self.state.step:
+            self.save(store) if stop() else validate()
         return reason
 
     def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
@@ -227,7 +232,7 @@ class Trainer:
         for number, sample in enumerate(validator.samples(self.model, outputs), start=1):
             append_record(samples, {"step": self.state.step, "sample": number} | sample)
         seconds = self.state.seconds + time.monotonic() - started
-        self.state = replace(self.state, seconds=seconds)
+        self.state = replace(self.state, seconds=seconds, validated=self.state.step)
         return validation, is_best
 
 
@@ -246,18 +251,20 @@ class _Meter:
         self.metrics = metrics
         self.progress = progress
         self.losses: list[float] = []
-        self.before: TrainState | None = None
+        self.before = TrainState()
+
+    def restart(self, state: TrainState) -> None:
+        """Measure from here, so that the time of a validation does not count as training."""
+        self.before = state
+        self.losses.clear()
 
     def record(self, trainer: Trainer, loss: float, norm: float) -> None:
+        """Take in one update; every now and then, show and write the mean of the last ones."""
         state = trainer.state
         self.losses.append(loss)
-        if self.before is None:
-            self.before = state
-            self.losses.clear()
-            return
-        if state.step % LOG_EVERY:
-            return
         seconds = state.seconds - self.before.seconds
+        if state.step % LOG_EVERY and seconds < LOG_SECONDS:
+            return
         speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
         mean = sum(self.losses) / len(self.losses)
         self.metrics.write(
@@ -273,8 +280,7 @@ class _Meter:
             },
         )
         self.progress.update(step=state.step, done=trainer.progress, speed=speed, loss=mean)
-        self.before = state
-        self.losses.clear()
+        self.restart(state)
 
 
 def _mix(seed: int, step: int) -> int:

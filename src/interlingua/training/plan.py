@@ -94,7 +94,7 @@ def plan(config: RunConfig) -> Plan:
     device = choose_device(config.training.device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
-        prepared = prepare(wanted, device=device)
+        prepared = prepare(wanted)
         return _probe(prepared, device, sum(f.stat().st_size for f in _files(Path(scratch))))
 
 

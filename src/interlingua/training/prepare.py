@@ -1,23 +1,19 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards, write_shards
 from interlingua.batching.truncation import truncate
 from interlingua.config import RunConfig
-from interlingua.config_files import load_config, save_config
-from interlingua.corpus.embedded import write_embedded
-from interlingua.corpus.fingerprint import fingerprint
+from interlingua.config_files import save_config
 from interlingua.corpus.pairs import SentencePair
-from interlingua.corpus.parallel import language_of, read_parallel_text
-from interlingua.corpus.split import split_validation
 from interlingua.errors import ConfigError
-from interlingua.files import write_text
+from interlingua.files import replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -27,10 +23,18 @@ from interlingua.training.automatic import (
     choose_tokenization,
     measure_corpus,
 )
+from interlingua.training.corpus_of_run import (
+    RunCorpus,
+    is_locked_to,
+    languages_of,
+    lock_corpus,
+    read_corpus,
+)
 from interlingua.training.data import TrainingData
+from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["Prepared", "prepare", "run_dir_of"]
+__all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
 Say = Callable[[str], None]
 
@@ -43,6 +47,7 @@ class Prepared:
     folder: RunFolder
     source_lang: str
     target_lang: str
+    files: tuple[Path, ...]
     training: TrainingData
     validation: TrainingData
     reasons: tuple[str, ...]
@@ -59,161 +64,121 @@ def run_dir_of(config: RunConfig) -> Path:
         return config.run_dir
     if config.corpus.embedded:
         return Path("runs") / config.corpus.embedded
-    source, target = _languages(config)
-    return Path("runs") / f"{source}-{target}"
+    return Path("runs") / "-".join(languages_of(config.corpus))
 
 
-def _languages(config: RunConfig) -> tuple[str, str]:
-    corpus = config.corpus
-    if corpus.embedded == "demo-ro-en":
-        return "ro", "en"
-    if corpus.embedded:
-        return "digits", corpus.embedded
-    source = corpus.source_lang or (language_of(corpus.source[0]) if corpus.source else None)
-    target = corpus.target_lang or (language_of(corpus.target[0]) if corpus.target else None)
-    return source or "source", target or "target"
-
-
-def prepare(
-    config: RunConfig, *, device: torch.device | None = None, say: Say = lambda _: None
-) -> Prepared:
-    """Make the choices, the tokenizer and the shards of a run, or find them already made.
+def prepare(config: RunConfig, *, say: Say = lambda _: None) -> Prepared:
+    """Make the choices, the tokenizer and the shards of a run, and leave the rest to :func:`train`.
 
     Raises:
-        ConfigError, CorpusError, OutputError: see :func:`train`.
+        ConfigError, CorpusError, OutputError, TrainingError: see :func:`train`.
     """
-    device = device or choose_device(config.training.device)
+    device = choose_device(config.training.device)
     folder = RunFolder(run_dir_of(config))
-    folder.path.mkdir(parents=True, exist_ok=True)
-    config, paths = _place_corpus(config, folder)
-    training_pairs, validation_pairs = _read(config, say)
-    _check_same_corpus(folder, paths)
-    statistics = measure_corpus(training_pairs)
+    config = resumed_config(config, folder)
+    corpus = None if config.corpus.embedded else read_corpus(config, folder, say)
+    with folder.locked():
+        return prepare_locked(config, folder, corpus, device=device, say=say)
+
+
+def prepare_locked(
+    config: RunConfig,
+    folder: RunFolder,
+    corpus: RunCorpus | None,
+    *,
+    device: torch.device,
+    say: Say,
+) -> Prepared:
+    """Do the work of :func:`prepare` in a folder that this process holds.
+
+    ``config`` is that of a run that is resumed, if there is one. ``corpus`` is None for an embedded one, which is
+    written into the folder first. A run that has checkpoints keeps its corpus; one that has none is prepared anew,
+    except for a tokenizer that would come out the same.
+    """
+    earlier = earlier_config(folder)
+    corpus = corpus or read_corpus(config, folder, say)
+    same_corpus = is_locked_to(folder, corpus.files)
+    if folder.has_checkpoints() and not same_corpus:
+        raise ConfigError(
+            f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
+            "hold now; use --fresh to start anew, or another --run-dir"
+        )
+    statistics = measure_corpus(corpus.training)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
     config = config.model_copy(update={"tokenization": tokenization})
-    tokenizers = _tokenizers(config, folder, training_pairs, say)
-    training = _shards(config, folder.shards / "training", training_pairs, tokenizers, say)
-    validation = _shards(config, folder.shards / "validation", validation_pairs, tokenizers, say)
+    if same_corpus and earlier and earlier.tokenization == tokenization:
+        tokenizers = TokenizerPair.load(folder.tokenizer)
+    else:
+        tokenizers = _train_tokenizers(config, folder, corpus.training, say)
+    training = _shards(config, folder.shards / "training", corpus.training, tokenizers, say)
+    validation = _shards(config, folder.shards / "validation", corpus.validation, tokenizers, say)
+
+    def batches_an_epoch(batch_tokens: int) -> int:
+        lengths = training.source_lengths, training.target_lengths
+        return len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
+
     config, more = choose_model(
         config,
         statistics,
         target_tokens=int(training.target_lengths.sum()),
         on_gpu=device.type == "cuda",
+        batches_an_epoch=batches_an_epoch,
     )
-    source_lang, target_lang = _languages(config)
-    corpus = config.corpus.model_copy(
-        update={"source_lang": source_lang, "target_lang": target_lang}
-    )
-    config = config.model_copy(update={"run_dir": folder.path, "corpus": corpus})
     try:
         architecture_of(config.model)
     except ValueError as error:
         raise ConfigError(f"[model]: {error}") from error
-    _check_same_settings(folder, config)
-    for reason in (*reasons, *more):
+    source_lang, target_lang = languages_of(config.corpus)
+    languages = {"source_lang": source_lang, "target_lang": target_lang}
+    update = {"run_dir": folder.path, "corpus": config.corpus.model_copy(update=languages)}
+    config = config.model_copy(update=update)
+    reasons = [*reasons, *more]
+    for reason in reasons:
         say(f"chosen: {reason}")
     save_config(config, folder.config)
-    write_text(folder.corpus_lock, json.dumps(fingerprint(paths), indent=2) + "\n")
+    lock_corpus(folder, corpus.files)
     folder.write_environment()
-
-    def data(shards: Shards, pairs: Sequence[SentencePair], sampling: float) -> TrainingData:
-        assert config.batching.batch_tokens is not None
-        return TrainingData(
-            shards=shards,
-            pairs=pairs,
-            tokenizers=tokenizers,
-            batch_tokens=config.batching.batch_tokens,
-            max_length=config.batching.max_length,
-            seed=config.training.seed,
-            sampling=sampling,
+    prepared_data = [
+        _data(config, tokenizers, shards, pairs, sampling)
+        for shards, pairs, sampling in (
+            (training, corpus.training, config.tokenization.sampling),
+            (validation, corpus.validation, 0.0),
         )
-
+    ]
     return Prepared(
         config=config,
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
-        training=data(training, training_pairs, config.tokenization.sampling),
-        validation=data(validation, validation_pairs, 0.0),
-        reasons=(*reasons, *more),
+        files=corpus.files,
+        training=prepared_data[0],
+        validation=prepared_data[1],
+        reasons=tuple(reasons),
     )
 
 
-def _place_corpus(config: RunConfig, folder: RunFolder) -> tuple[RunConfig, list[Path]]:
-    """Write the embedded corpus if one is asked for; return the files that the run reads."""
-    corpus = config.corpus
-    if corpus.embedded:
-        files = write_embedded(corpus.embedded, folder.corpus, config.training.seed)
-        corpus = corpus.model_copy(
-            update={
-                "source": (files.train_source,),
-                "target": (files.train_target,),
-                "valid_source": (files.valid_source,),
-                "valid_target": (files.valid_target,),
-            }
-        )
-    paths = [*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target]
-    return config.model_copy(update={"corpus": corpus}), paths
-
-
-def _read(config: RunConfig, say: Say) -> tuple[list[SentencePair], list[SentencePair]]:
-    corpus = config.corpus
-    text = read_parallel_text(corpus.source, corpus.target)
-    if report := text.report():
-        say(report)
-    if corpus.valid_source or corpus.valid_target:
-        held_back = read_parallel_text(corpus.valid_source, corpus.valid_target)
-        say(f"{len(text.pairs):,} training pairs, {len(held_back.pairs):,} validation pairs")
-        return text.pairs, held_back.pairs
-    training, validation = split_validation(text.pairs, corpus.valid_size, config.training.seed)
-    say(
-        f"{len(training):,} training pairs; {len(validation):,} more held back for validation, "
-        "because no validation files were given"
+def _data(
+    config: RunConfig,
+    tokenizers: TokenizerPair,
+    shards: Shards,
+    pairs: Sequence[SentencePair],
+    sampling: float,
+) -> TrainingData:
+    assert config.batching.batch_tokens is not None
+    return TrainingData(
+        shards=shards,
+        pairs=pairs,
+        tokenizers=tokenizers,
+        batch_tokens=config.batching.batch_tokens,
+        max_length=config.batching.max_length,
+        seed=config.training.seed,
+        sampling=sampling,
     )
-    return training, validation
 
 
-def _check_same_corpus(folder: RunFolder, paths: Sequence[Path]) -> None:
-    if not folder.corpus_lock.exists():
-        return
-    locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
-    for path, found in fingerprint(paths).items():
-        if path in locked and locked[path]["sha256"] != found["sha256"]:
-            raise ConfigError(
-                f"{path}: has changed since {folder.path} was started; "
-                "use --fresh to start anew, or another --run-dir"
-            )
-
-
-STOPPING = {
-    "steps", "epochs", "minutes", "patience", "keep_checkpoints", "threads", "device",
-    "validate_every", "validate_sentences", "average_last", "dtype",
-}  # fmt: skip
-"""Settings that may change when a run is resumed: they do not change what a step means."""
-
-
-def _check_same_settings(folder: RunFolder, config: RunConfig) -> None:
-    """Refuse to mix two configurations in one run."""
-    if not folder.config.exists() or not folder.checkpoints.exists():
-        return
-    old = load_config(folder.config)
-    for section in ("corpus", "tokenization", "batching", "model", "training"):
-        before, now = getattr(old, section), getattr(config, section)
-        for name in type(now).model_fields:
-            if section == "training" and name in STOPPING | {"warmup_steps"}:
-                continue
-            if getattr(before, name) != getattr(now, name):
-                raise ConfigError(
-                    f"{folder.path}: was started with {section}.{name} = {getattr(before, name)}, "
-                    f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
-                )
-
-
-def _tokenizers(
+def _train_tokenizers(
     config: RunConfig, folder: RunFolder, pairs: Sequence[SentencePair], say: Say
 ) -> TokenizerPair:
-    if folder.tokenizer.exists():
-        return TokenizerPair.load(folder.tokenizer)
     chosen = config.tokenization
     assert chosen.kind is not None
     assert chosen.vocabulary_size is not None
@@ -231,7 +196,8 @@ def _tokenizers(
         for side in texts
     ]
     tokenizers = TokenizerPair(trained[0], trained[-1], shared=bool(chosen.shared))
-    tokenizers.save(folder.tokenizer)
+    with replace_folder(folder.tokenizer) as new:
+        tokenizers.save(new)
     sizes = " and ".join(f"{tokenizer.vocabulary_size:,}" for tokenizer in trained)
     say(f"vocabulary: {sizes} {chosen.kind} tokens")
     return tokenizers

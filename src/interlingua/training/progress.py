@@ -31,6 +31,7 @@ class TrainingProgress:
         self.task: TaskID = self.bar.add_task("", total=1.0, step=0, speed=0.0, loss=0.0)
 
     def __enter__(self) -> "TrainingProgress":
+        self.started = time.monotonic()
         self.bar.start()
         return self
 

@@ -22,10 +22,12 @@ from interlingua.hardware import choose_device, choose_dtype, keep_freed_memory,
 from interlingua.model.transformer import Transformer
 from interlingua.training.automatic import architecture_of
 from interlingua.training.card import write_card
+from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
-from interlingua.training.prepare import Prepared, prepare, run_dir_of
+from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
+from interlingua.training.resuming import resumed_config
 from interlingua.training.run_folder import RunFolder, set_aside
 from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, Validator
@@ -44,6 +46,8 @@ class TrainResult:
     seconds: float
     validation: Validation | None
     reason: str
+    reasons: tuple[str, ...]
+    """The choices that were made from the corpus, and why."""
     signal: int | None
     """The signal that stopped it, if one did."""
 
@@ -75,10 +79,14 @@ def train(
     keep_freed_memory()
     device = choose_device(config.training.device)
     run_dir = run_dir_of(config)
+    folder = RunFolder(run_dir)
+    if not fresh:
+        config = resumed_config(config, folder)
+    corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
     if fresh and (old := set_aside(run_dir)):
         progress.say(f"{run_dir}: the earlier run is now {old}")
-    with RunFolder(run_dir).locked():
-        prepared = prepare(config, device=device, say=progress.say)
+    with folder.locked():
+        prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
         torch.manual_seed(prepared.config.training.seed)
         model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
         return _Run(prepared, model, device, progress).go()
@@ -98,7 +106,8 @@ class _Run:
         self.prepared = prepared
         self.folder = prepared.folder
         self.progress = progress
-        self.store = CheckpointStore(self.folder.checkpoints, config.training.keep_checkpoints)
+        keep = max(config.training.keep_checkpoints, config.training.average_last)
+        self.store = CheckpointStore(self.folder.checkpoints, keep)
         self.trainer = Trainer(
             model,
             prepared.training,
@@ -120,10 +129,11 @@ class _Run:
 
     def go(self) -> TrainResult:
         config = self.prepared.config.training
-        if checkpoint := self.store.latest():
+        checkpoint = self.store.latest(self.progress.say)
+        for path in (self.folder.metrics, self.folder.samples):
+            forget_after(path, checkpoint.step if checkpoint else 0)
+        if checkpoint:
             self.trainer.resume(checkpoint)
-            for path in (self.folder.metrics, self.folder.samples):
-                forget_after(path, checkpoint.step)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
         self.progress.say(
             f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
@@ -160,6 +170,7 @@ class _Run:
             seconds=self.trainer.state.seconds,
             validation=self.last,
             reason=reason,
+            reasons=self.prepared.reasons,
             signal=stop.number,
         )
 
@@ -170,7 +181,7 @@ class _Run:
 
     def _average(self, validator: Validator) -> None:
         """Put the mean of the last checkpoints into the model folder if it validates as well."""
-        steps = self.store.steps()[-self.prepared.config.training.average_last :]
+        steps = self.store.whole_steps()[-self.prepared.config.training.average_last :]
         if len(steps) < 2:
             return
         model = self.trainer.model
@@ -202,10 +213,7 @@ class _Run:
             source_lang=prepared.source_lang,
             target_lang=prepared.target_lang,
             parameters=self.parameters,
-            corpus=[
-                path.name
-                for path in (*prepared.config.corpus.source, *prepared.config.corpus.target)
-            ],
+            corpus=[path.name for path in prepared.files],
             pairs=len(prepared.training.pairs),
             validation=validation,
             made_of=made_of,

@@ -34,14 +34,33 @@ class RunFolder:
         self.samples = self.path / "samples.jsonl"
         self.model = self.path / "model"
 
+    def has_checkpoints(self) -> bool:
+        """Tell whether training has begun here."""
+        return self.checkpoints.is_dir() and any(self.checkpoints.glob("step-*"))
+
+    def is_run(self) -> bool:
+        """Tell whether this is a run, or nothing yet, and not a folder with other things in it."""
+        if not self.path.exists():
+            return True
+        if not self.path.is_dir():
+            return False
+        names = {path.name for path in self.path.iterdir()}
+        ours = {self.corpus_lock.name, self.config.name} <= names
+        return ours or not names - {".lock", self.corpus.name}
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process.
 
         Raises:
-            OutputError: the folder cannot be made.
+            OutputError: the folder cannot be made, or is not a run.
             TrainingError: another process is training in it.
         """
+        if not self.is_run():
+            raise OutputError(
+                f"{self.path}: is not a run but something else, which training would overwrite; "
+                "choose another --run-dir"
+            )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w")
@@ -75,13 +94,23 @@ class RunFolder:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename an existing run to NAME.1 (or the next free number); return its new name."""
+    """Rename an existing run to NAME.1 (or the next free number); return its new name.
+
+    Raises:
+        OutputError: it is not a run, or cannot be renamed.
+        TrainingError: another process is training in it.
+    """
     if not path.exists():
         return None
+    path = path.resolve()
     number = 1
     while (new := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
-    path.rename(new)
+    with RunFolder(path).locked():
+        try:
+            path.rename(new)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
     return new
 
 

@@ -12,7 +12,8 @@ from interlingua.training.validation import Validation
 __all__ = ["BestSoFar", "StopSignal", "listen_for_stop"]
 
 PERFECT_VALIDATIONS = 3
-"""So many validations in a row without a single wrong sentence end the training."""
+FEWEST_SENTENCES = 50
+"""So many validations in a row without a single wrong sentence, of no fewer sentences, end the training."""
 
 
 class StopSignal:
@@ -66,7 +67,8 @@ class BestSoFar:
         better_bleu = (validation.bleu, -validation.loss) > (self.bleu, -self.loss)
         better_loss = validation.loss < self.loss
         self.waited = 0 if better_bleu or better_loss else self.waited + 1
-        self.perfect = self.perfect + 1 if validation.exact == 100.0 else 0
+        flawless = validation.exact == 100.0 and validation.sentences >= FEWEST_SENTENCES
+        self.perfect = self.perfect + 1 if flawless else 0
         self.loss = min(self.loss, validation.loss)
         if better_bleu:
             self.bleu, self.step = validation.bleu, step

@@ -30,6 +30,8 @@ class Validation:
     chrf: float
     exact: float
     """Share of the decoded sentences that equal their reference, 0 to 100."""
+    sentences: int
+    """How many were decoded."""
 
 
 class Validator:
@@ -73,6 +75,7 @@ class Validator:
             bleu=corpus_bleu(outputs, [references], tokenize=self.tokenize),
             chrf=corpus_chrf(outputs, [references]),
             exact=100.0 * exact / len(references),
+            sentences=len(references),
         )
         return validation, outputs
 

@@ -11,8 +11,8 @@ from interlingua.training.stopping import BestSoFar, listen_for_stop
 from interlingua.training.validation import Validation
 
 
-def validation(bleu: float, loss: float, exact: float = 0.0) -> Validation:
-    return Validation(loss=loss, bleu=bleu, chrf=bleu, exact=exact)
+def validation(bleu: float, loss: float, exact: float = 0.0, sentences: int = 200) -> Validation:
+    return Validation(loss=loss, bleu=bleu, chrf=bleu, exact=exact, sentences=sentences)
 
 
 def test_the_best_translations_are_those_with_the_highest_bleu() -> None:
@@ -39,6 +39,13 @@ def test_perfect_validations_in_a_row_end_the_training() -> None:
         assert best.reason_to_stop(patience=99) is None
     best.update(6, validation(100.0, 0.1, 100.0))
     assert "exact" in (best.reason_to_stop(patience=99) or "")
+
+
+def test_two_perfect_sentences_prove_nothing() -> None:
+    best = BestSoFar()
+    for step in range(1, 9):
+        best.update(step, validation(100.0, 1.0 / step, 100.0, sentences=2))
+    assert best.reason_to_stop(patience=99) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,0 +1,67 @@
+"""What a run was started with, and what may still be changed about it."""
+
+from interlingua.config import RunConfig
+from interlingua.config_files import load_config
+from interlingua.errors import ConfigError, ModelError
+from interlingua.training.run_folder import RunFolder
+
+__all__ = ["earlier_config", "resumed_config"]
+
+MAY_CHANGE = {
+    *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
+    *("average_last", "keep_checkpoints", "threads", "device", "dtype"),
+    *("peak_learning_rate", "warmup_steps", "clip_norm"),
+}
+"""Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
+
+
+def earlier_config(folder: RunFolder) -> RunConfig | None:
+    """Return the resolved configuration of the run in ``folder``, if there is one.
+
+    Raises:
+        ModelError: the folder holds a run whose configuration cannot be read.
+    """
+    if not folder.config.exists():
+        return None
+    try:
+        return load_config(folder.config)
+    except ConfigError as error:
+        raise ModelError(
+            f"{folder.path}: the configuration of the run there cannot be read ({error}); "
+            "use --fresh to start anew"
+        ) from error
+
+
+def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
+    """Return ``asked``, or, if training has begun in ``folder``, that run's configuration brought up to it.
+
+    In a resumed run every choice that was made stays, and what is asked for must agree with it. Only what was set on
+    purpose counts; a setting left out is what the run has. The corpus is compared by its content, not here.
+
+    Raises:
+        ConfigError: a setting differs that cannot be changed in the middle of a run.
+        ModelError: the configuration of the run cannot be read.
+    """
+    earlier = earlier_config(folder)
+    if earlier is None or not folder.has_checkpoints():
+        return asked
+    sections = {}
+    for section in ("corpus", "tokenization", "batching", "model", "training", "decoding"):
+        before, now = getattr(earlier, section), getattr(asked, section)
+        changed = {
+            name: getattr(now, name)
+            for name in now.model_fields_set
+            if getattr(now, name) != getattr(before, name)
+        }
+        for name, value in changed.items():
+            free = section == "decoding" or (section == "training" and name in MAY_CHANGE)
+            if section == "corpus" and name not in ("embedded", "valid_size"):
+                free = True
+            if not free and value is not None:
+                raise ConfigError(
+                    f"{folder.path}: was started with {section}.{name} = {getattr(before, name)}, "
+                    f"not {value}; use --fresh to start anew, or another --run-dir"
+                )
+        taken = {name: value for name, value in changed.items() if value is not None}
+        sections[section] = before.model_copy(update=taken)
+    return earlier.model_copy(update={"run_dir": folder.path, **sections})

@@ -1,0 +1,117 @@
+"""A run folder is held by one trainer, and nothing else is ever overwritten."""
+
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.config_files import save_config
+from interlingua.errors import ConfigError, OutputError, TrainingError
+from interlingua.training.corpus_of_run import is_locked_to, languages_of, lock_corpus
+from interlingua.training.resuming import resumed_config
+from interlingua.training.run_folder import RunFolder, set_aside
+
+
+def make_run(path: Path, config: RunConfig, *, begun: bool = True) -> RunFolder:
+    folder = RunFolder(path)
+    path.mkdir(parents=True)
+    save_config(config, folder.config)
+    folder.corpus_lock.write_text("{}")
+    if begun:
+        (folder.checkpoints / "step-1").mkdir(parents=True)
+    return folder
+
+
+def test_two_trainers_never_share_a_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with (
+        folder.locked(),
+        pytest.raises(TrainingError, match="another process"),
+        RunFolder(tmp_path / "run").locked(),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "model", "config.toml"])
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(OutputError, match="--run-dir"), RunFolder(tmp_path).locked():
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_earlier_run_is_renamed_to_the_next_free_number(tmp_path: Path) -> None:
+    for number in (1, 2):
+        make_run(tmp_path / "run", RunConfig())
+        assert set_aside(tmp_path / "run") == tmp_path / f"run.{number}"
+    assert set_aside(tmp_path / "run") is None
+
+
+def test_a_run_that_is_being_trained_is_not_moved_away(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig())
+    with folder.locked(), pytest.raises(TrainingError, match="another process"):
+        set_aside(tmp_path / "run")
+    assert (tmp_path / "run").is_dir()
+
+
+def test_what_is_no_run_is_not_moved_away(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for path in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(OutputError):
+            set_aside(path)
+
+
+def test_a_resumed_run_keeps_its_choices_and_takes_what_may_change(tmp_path: Path) -> None:
+    earlier = RunConfig(
+        tokenization=TokenizationConfig(kind="bpe", vocabulary_size=777, shared=True),
+        training=TrainingConfig(seed=4, steps=100, peak_learning_rate=0.01),
+    )
+    folder = make_run(tmp_path / "run", earlier)
+    asked = RunConfig(training=TrainingConfig(steps=200, peak_learning_rate=0.001))
+    config = resumed_config(asked, folder)
+    assert config.tokenization == earlier.tokenization
+    assert (config.training.seed, config.training.steps) == (4, 200)
+    assert config.training.peak_learning_rate == 0.001
+
+
+def test_a_resumed_run_refuses_another_model_or_seed(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4)))
+    with pytest.raises(ConfigError, match=r"training\.seed = 4, not 5.*--fresh"):
+        resumed_config(RunConfig(training=TrainingConfig(seed=5)), folder)
+
+
+def test_a_run_without_checkpoints_is_whatever_is_asked_for(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4)), begun=False)
+    asked = RunConfig(training=TrainingConfig(seed=5))
+    assert resumed_config(asked, folder) is asked
+
+
+def test_a_corpus_is_known_by_its_content_not_by_its_place(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    files = [tmp_path / "a.ro", tmp_path / "a.en"]
+    for file in files:
+        file.write_text(f"{file.suffix}\n")
+    assert not is_locked_to(folder, files)
+    folder.path.mkdir()
+    lock_corpus(folder, files)
+    moved = [file.rename(file.with_name(f"moved{file.suffix}")) for file in files]
+    assert is_locked_to(folder, moved)
+    moved[0].write_text("something else\n")
+    assert not is_locked_to(folder, moved)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "languages"),
+    [
+        (CorpusConfig(source="a.ro", target="a.en"), ("ro", "en")),
+        (CorpusConfig(source="a.txt", target="b.txt"), ("source", "target")),
+        (CorpusConfig(source="a", target="b"), ("source", "target")),
+        (CorpusConfig(source="a.ro", target="a.en", target_lang="en-GB"), ("ro", "en-GB")),
+        (CorpusConfig(embedded="demo-ro-en"), ("ro", "en")),
+        (CorpusConfig(embedded="copy", source_lang="x"), ("x", "copy")),
+    ],
+)
+def test_languages_come_from_the_flags_or_the_suffixes(
+    corpus: CorpusConfig, languages: tuple[str, str]
+) -> None:
+    assert languages_of(corpus) == languages
