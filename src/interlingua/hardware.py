@@ -10,7 +10,14 @@ import torch
 
 from interlingua.errors import ConfigError
 
-__all__ = ["autocast", "choose_device", "choose_dtype", "keep_freed_memory", "set_threads"]
+__all__ = [
+    "autocast",
+    "choose_device",
+    "choose_dtype",
+    "keep_freed_memory",
+    "set_threads",
+    "total_memory",
+]
 
 # <malloc.h>, glibc
 _M_TRIM_THRESHOLD = -1
@@ -76,6 +83,24 @@ def keep_freed_memory() -> None:
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_MAX, 0)
         libc.mallopt(_M_TRIM_THRESHOLD, _LARGEST_INT)
+
+
+def total_memory(device: torch.device) -> int | None:
+    """Return the bytes of memory that ``device`` has, or None where the system does not say.
+
+    In a container the limit of its control group counts, as what lies above cannot be used.
+    """
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    try:
+        installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return installed
+    return min(installed, int(limit)) if limit.isdecimal() else installed
 
 
 def _cpu_has_bfloat16() -> bool:

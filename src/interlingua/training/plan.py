@@ -17,11 +17,18 @@ import torch
 from interlingua.batching.batch import Batch
 from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.config import RunConfig
-from interlingua.hardware import choose_device, choose_dtype, keep_freed_memory, set_threads
+from interlingua.config import RunConfig, TrainingConfig
+from interlingua.hardware import (
+    choose_device,
+    choose_dtype,
+    keep_freed_memory,
+    set_threads,
+    total_memory,
+)
 from interlingua.training.automatic import architecture_of
+from interlingua.training.data import TrainingData
 from interlingua.training.loop import Trainer
-from interlingua.training.prepare import Prepared, prepare
+from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.validation import Validator
 from interlingua.translator import Translator
 
@@ -30,6 +37,8 @@ __all__ = ["Plan", "plan"]
 PROBE_STEPS = 20
 WARMUP = 3
 """Updates before the clock starts: the first ones allocate memory and choose kernels."""
+_FILLED = 0.9
+"""Share of the memory that a run may take; the rest is for everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,7 @@ class Plan:
     seconds_a_validation: float
     seconds: float
     memory: int
+    total_memory: int | None
     disk: int
     free_disk: int
     reasons: tuple[str, ...]
@@ -66,9 +76,14 @@ class Plan:
             f"{self.validations:,} validations at {self.seconds_a_validation:.1f} s",
             f"time: at most {_duration(self.seconds)}; early stopping may end it sooner, and a run can be "
             "stopped and resumed at any time",
-            f"memory: {_size(self.memory)} at the peak",
-            f"disk: {_size(self.disk)}; {_size(self.free_disk)} are free",
+            f"memory: {_size(self.memory)} at the peak"
+            + (f", of {_size(self.total_memory)}" if self.total_memory else ""),
+            f"disk: {_size(self.disk)} at most; {_size(self.free_disk)} are free",
         ]
+        if self.total_memory and self.memory > _FILLED * self.total_memory:
+            lines.append(
+                "the memory is too small: lower batching.batch-tokens, or take a smaller model.preset"
+            )
         if self.disk > self.free_disk:
             lines.append(
                 "the disk is too small: lower training.keep-checkpoints, or free some room"
@@ -84,7 +99,8 @@ class Plan:
 def plan(config: RunConfig) -> Plan:
     """Make the choices of a run, try twenty updates and a validation, and reckon the whole.
 
-    Nothing is left behind: the probe works in a temporary folder.
+    Nothing is left behind: the probe works in a temporary folder. ``disk`` counts one checkpoint and one model more
+    than stay, because the new one is written before the old one goes.
 
     Raises:
         ConfigError, CorpusError, TrainingError: what training itself would raise.
@@ -95,10 +111,14 @@ def plan(config: RunConfig) -> Plan:
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
         prepared = prepare(wanted)
-        return _probe(prepared, device, sum(f.stat().st_size for f in _files(Path(scratch))))
+        prepared_bytes = sum(file.stat().st_size for file in _files(Path(scratch)))
+        free_disk = _free_disk(run_dir_of(config))
+        return _probe(prepared, device, prepared_bytes=prepared_bytes, free_disk=free_disk)
 
 
-def _probe(prepared: Prepared, device: torch.device, prepared_bytes: int) -> Plan:
+def _probe(
+    prepared: Prepared, device: torch.device, *, prepared_bytes: int, free_disk: int
+) -> Plan:
     config = prepared.config
     training = config.training
     torch.manual_seed(training.seed)
@@ -109,15 +129,12 @@ def _probe(prepared: Prepared, device: torch.device, prepared_bytes: int) -> Pla
     seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
     seconds_a_validation = _time_validation(trainer, prepared)
     updates_an_epoch = max(1.0, len(order) / training.accumulate)
-    steps = training.steps or 1
     every = training.validate_every or 1000
-    if training.minutes:
-        limit = 60 * training.minutes
-        in_time = int(limit / (seconds_a_step + seconds_a_validation / every))
-        steps = max(1, min(steps, in_time))
+    steps = _steps(training, seconds_a_step + seconds_a_validation / every)
     validations = -(-steps // every)
     parameters = sum(p.numel() for p in parameters_of(model).values())
-    checkpoints = min(training.keep_checkpoints, validations)
+    kept = max(training.keep_checkpoints, training.average_last)
+    checkpoints = min(kept, validations) + 1
     return Plan(
         parameters=parameters,
         training_pairs=len(prepared.training.pairs),
@@ -130,21 +147,33 @@ def _probe(prepared: Prepared, device: torch.device, prepared_bytes: int) -> Pla
         seconds_a_validation=seconds_a_validation,
         seconds=steps * seconds_a_step + (validations + 1) * seconds_a_validation,
         memory=_peak_memory(device),
-        disk=prepared_bytes + parameters * 4 * (3 * checkpoints + 1),
-        free_disk=shutil.disk_usage(Path.cwd()).free,
+        total_memory=total_memory(device),
+        disk=prepared_bytes + parameters * 4 * (3 * checkpoints + 2),
+        free_disk=free_disk,
         reasons=prepared.reasons,
     )
+
+
+def _steps(training: TrainingConfig, seconds_a_step: float) -> int:
+    """Return the updates that ``training`` allows, by number or by time, whichever ends first."""
+    limits = [training.steps] if training.steps else []
+    if training.minutes:
+        limits.append(int(60 * training.minutes / seconds_a_step))
+    return max(1, min(limits, default=1))
 
 
 def _time_updates(
     trainer: Trainer, prepared: Prepared, order: Sequence[np.ndarray]
 ) -> tuple[float, float]:
-    """Return the seconds and the target tokens of an average update."""
+    """Return the seconds and the target tokens of an average update.
+
+    The first update, before the clock starts, has the largest batch of the epoch: the peak of memory is real then.
+    """
     accumulate = prepared.config.training.accumulate
     num = (PROBE_STEPS + WARMUP) * accumulate
-    batches: list[Batch] = [
-        prepared.training.batch(order[i * len(order) // num], 0) for i in range(num)
-    ]
+    chosen = [order[i * len(order) // num] for i in range(num)]
+    chosen[0] = _largest(prepared.training, order)
+    batches: list[Batch] = [prepared.training.batch(indices, 0) for indices in chosen]
     times, tokens = [], []
     for i in range(PROBE_STEPS + WARMUP):
         group = batches[i * accumulate : (i + 1) * accumulate]
@@ -154,6 +183,16 @@ def _time_updates(
             times.append(time.perf_counter() - started)
             tokens.append(sum(batch.num_target_tokens for batch in group))
     return statistics.fmean(times), statistics.fmean(tokens)
+
+
+def _largest(data: TrainingData, order: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the batch with the most padded tokens, both sides together."""
+    source, target = data.shards.source_lengths, data.shards.target_lengths
+
+    def padded(indices: np.ndarray) -> int:
+        return len(indices) * (int(source[indices].max()) + int(target[indices].max()))
+
+    return max(order, key=padded)
 
 
 def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
@@ -195,6 +234,12 @@ def _peak_memory(device: torch.device) -> int:
         return torch.cuda.max_memory_allocated(device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _free_disk(run_dir: Path) -> int:
+    """Return the free bytes where ``run_dir`` is or will be made."""
+    place = run_dir.absolute()
+    return shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free
 
 
 def _files(folder: Path) -> list[Path]:
