@@ -1,10 +1,14 @@
 """Files and folders that appear whole or not at all.
 
-What is written goes to a neighbour with a temporary name, is flushed to the disk, and takes its final name
-in one step. A crash, a full disk or Ctrl-C leaves the old content, never half of the new one.
+What is written goes to a neighbour with a temporary name, is flushed to the disk, and only then takes its final
+name: a file in one step, a folder in two, since a folder cannot be renamed over another. An exception, Ctrl-C
+included, leaves the old content, never half of the new one. A process that is killed outright leaves its temporary
+neighbour behind, and if it is killed between a folder's two steps, the old folder under a temporary name; the next
+write of the same name puts it back or clears it away. Only processes of the same machine are known to be dead.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +33,8 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for left_over in _left_by_the_dead(path, "tmp"):
+            left_over.unlink(missing_ok=True) if left_over.is_file() else None
         with temporary.open("wb") as file:
             yield file
             file.flush()
@@ -51,6 +57,8 @@ def write_text(path: Path, text: str) -> None:
 def replace_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of ``path`` when the block ends without an exception.
 
+    Whoever reads at that very moment may find no folder, but never a half one.
+
     Raises:
         OutputError: the place cannot be written.
     """
@@ -59,7 +67,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
     old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
+        _clear_folders_of_the_dead(path)
         temporary.mkdir()
         yield temporary
         for file in temporary.rglob("*"):
@@ -70,13 +78,46 @@ def replace_folder(path: Path) -> Iterator[Path]:
             path.rename(old)
         temporary.rename(path)
         _sync_folder(path.parent)
-        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        if old.exists() and not path.exists():
-            old.rename(path)
         raise _cannot_write(path, error) from error
     finally:
+        if _is_there(old) and not _is_there(path):
+            old.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _clear_folders_of_the_dead(path: Path) -> None:
+    """Put back the folder of a process killed between its two renames, then remove what the dead left."""
+    olds = sorted(_left_by_the_dead(path, "old"), key=lambda old: old.stat().st_mtime)
+    if olds and not path.exists():
+        olds.pop().rename(path)
+    for left_over in (*olds, *_left_by_the_dead(path, "tmp")):
+        shutil.rmtree(left_over, ignore_errors=True)
+
+
+def _left_by_the_dead(path: Path, kind: str) -> list[Path]:
+    """Find temporary neighbours of ``path`` whose process is gone, or had our number before us."""
+    pattern = re.compile(rf"{re.escape(f'.{path.name}.{kind}-')}(\d{{1,9}})")
+    neighbours = ((other, pattern.fullmatch(other.name)) for other in path.parent.iterdir())
+    return [
+        other
+        for other, match in neighbours
+        if match and (int(match[1]) == os.getpid() or not _is_alive(int(match[1])))
+    ]
+
+
+def _is_alive(process: int) -> bool:
+    """Tell whether a process has this number; where that cannot be asked harmlessly, say yes."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _is_there(path: Path) -> bool:

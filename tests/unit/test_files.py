@@ -1,0 +1,107 @@
+"""Files and folders appear whole or not at all, and what killed processes left behind is dealt with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import OutputError
+from interlingua.files import replace_file, replace_folder, write_text
+
+KILLED_BETWEEN_THE_RENAMES = """
+import os, pathlib, signal, sys
+from interlingua.files import replace_folder
+rename = pathlib.Path.rename
+def rename_once(self, target):
+    rename(self, target)
+    pathlib.Path.rename = rename
+    os.kill(os.getpid(), signal.{signal})
+    signal.pause()
+with replace_folder(pathlib.Path(sys.argv[1])) as new:
+    (new / "weights").write_text("new")
+    pathlib.Path.rename = rename_once
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder called ``model`` with one file in it."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_text("old")
+    return tmp_path / "model"
+
+
+@pytest.fixture(scope="module")
+def dead() -> int:
+    """The number of a process that is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def end_between_the_renames(folder: Path, signal: str) -> None:
+    script = KILLED_BETWEEN_THE_RENAMES.format(signal=signal)
+    subprocess.run([sys.executable, "-c", script, str(folder)], check=False, capture_output=True)
+
+
+def replace(folder: Path, text: str) -> None:
+    with replace_folder(folder) as new:
+        (new / "weights").write_text(text)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX")
+def test_ctrl_c_between_the_two_renames_leaves_the_old_folder(folder: Path) -> None:
+    end_between_the_renames(folder, "SIGINT")
+    assert (folder / "weights").read_text() == "old"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX")
+def test_the_next_write_puts_back_what_a_kill_between_the_renames_took_away(folder: Path) -> None:
+    end_between_the_renames(folder, "SIGKILL")
+    assert not folder.exists()
+
+    def fail() -> None:
+        with replace_folder(folder):
+            raise RuntimeError("no better than the first")
+
+    with pytest.raises(RuntimeError, match="no better"):
+        fail()
+    assert (folder / "weights").read_text() == "old"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody is known to be dead")
+def test_a_write_clears_away_what_dead_processes_left_of_the_same_name(
+    folder: Path, dead: int
+) -> None:
+    place = folder.parent
+    for name in (f".model.tmp-{dead}", f".model.old-{dead}", f".other.tmp-{dead}"):
+        (place / name).mkdir()
+        (place / name / "weights").write_text("half")
+    replace(folder, "new")
+    assert (folder / "weights").read_text() == "new"
+    assert {path.name for path in place.iterdir()} == {"model", f".other.tmp-{dead}"}
+
+
+def test_what_a_living_process_is_writing_is_left_alone(folder: Path) -> None:
+    theirs = folder.parent / f".model.tmp-{os.getppid()}"
+    theirs.mkdir()
+    replace(folder, "new")
+    assert theirs.is_dir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody is known to be dead")
+def test_a_file_left_half_written_by_a_dead_process_is_cleared_away(
+    tmp_path: Path, dead: int
+) -> None:
+    (tmp_path / f".out.txt.tmp-{dead}").write_text("half")
+    write_text(tmp_path / "out.txt", "whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_folder_in_the_way_of_a_file_is_told(folder: Path) -> None:
+    with pytest.raises(OutputError, match="is a folder"), replace_file(folder):
+        pass
