@@ -274,8 +274,8 @@ TOKENIZERS = [
     Case(
         "a vocabulary too small for bytes",
         f"{TRAIN} --tokenization.vocabulary-size 4",
-        4,
-        ("vocabulary",),
+        2,
+        ("vocabulary_size", "262"),
     ),
     Case(
         "a damaged tokenizer in a model",
