@@ -20,7 +20,7 @@ from interlingua.errors import ModelError
 from interlingua.files import replace_folder
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
-from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME, TokenizerPair
 
 __all__ = [
     "BuildModel",
@@ -112,7 +112,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         TokenizerError: a tokenizer that cannot be read.
     """
     folder = find_model_folder(path)
-    check_manifest(folder)
+    check_manifest(folder, needed=_files_read(folder))
     config = _read_json(folder / "config.json")
     architecture = _architecture(folder / "config.json", config)
     tokenizers = TokenizerPair.load(folder)
@@ -120,7 +120,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         decoding = DecodingConfig(**_read_json(folder / "generation_config.json"))
         model = build(architecture, tokenizers, build_model or Transformer)
         source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
-        max_length = int(config["max_length"])
+        max_length = _max_length(config["max_length"], architecture)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
             f"{folder}: its configuration does not describe a model ({error})"
@@ -129,6 +129,21 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
     return LoadedModel(model, tokenizers, source_lang, target_lang, decoding, max_length)
+
+
+def _files_read(folder: Path) -> tuple[str, ...]:
+    """Name what loading reads, the card aside: none of it may escape the manifest."""
+    shared = (folder / SHARED_NAME).exists()
+    tokenizers = (SHARED_NAME,) if shared else (SOURCE_NAME, TARGET_NAME)
+    return ("config.json", "model.safetensors", "generation_config.json", *tokenizers)
+
+
+def _max_length(value: object, architecture: Architecture) -> int:
+    """Check how many tokens a side may have: one and the end symbol at least, and no more than have a position."""
+    largest = architecture.max_positions
+    if not isinstance(value, int) or isinstance(value, bool) or not 2 <= value <= largest:
+        raise ValueError(f"max_length is {value!r}; it takes 2 to {largest}, its max_positions")
+    return value
 
 
 def _parts_of(model: Transformer) -> list[str]:

@@ -101,6 +101,13 @@ def test_own_parts_are_not_taken_for_the_usual_ones(
         ({"architecture": {"surprise": 1}}, "not known"),
         ({"architecture": {"d_ff": 10**9}}, "no model has"),
         ({"architecture": {"heads": "two"}}, "heads"),
+        ({"architecture": {"heads": 0}}, "heads is 0; it takes a whole number of at least 1"),
+        ({"architecture": {"d_k": 0}}, "d_k is 0"),
+        ({"architecture": {"activation": "tanh"}}, "activation"),
+        ({"architecture": {"tie": ["three-way"]}}, "tie"),
+        ({"architecture": {"dropout": float("nan")}}, "dropout is nan"),
+        ({"max_length": 1}, "max_length is 1; it takes 2 to 1024"),
+        ({"max_length": 1025}, "max_length is 1025"),
         ({"parts": None}, "parts"),
         ({"max_length": "long"}, "configuration"),
     ],
@@ -113,6 +120,32 @@ def test_a_configuration_that_lies_is_refused(
         changes = {"architecture": SIZES.to_dict() | changes["architecture"]}
     change(tmp_path / "m", **changes)
     with pytest.raises(ModelError, match=words):
+        load_model_folder(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "tokenizer.json", "generation_config.json"]
+)
+def test_a_file_that_the_manifest_does_not_list_is_not_read(
+    tmp_path: Path, tokenizers: TokenizerPair, name: str
+) -> None:
+    save(tmp_path / "m", tokenizers)
+    content = (tmp_path / "m" / name).read_bytes()
+    (tmp_path / "m" / name).unlink()
+    write_manifest(tmp_path / "m")
+    (tmp_path / "m" / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"{name}: is not listed in manifest"):
+        load_model_folder(tmp_path / "m")
+
+
+def test_a_shared_tokenizer_cannot_be_slipped_in_beside_two(
+    tmp_path: Path, tokenizers: TokenizerPair
+) -> None:
+    two = TokenizerPair(tokenizers.source, tokenizers.target, shared=False)
+    save(tmp_path / "m", two)
+    assert not load_model_folder(tmp_path / "m").tokenizers.shared
+    tokenizers.source.save(tmp_path / "m" / "tokenizer.json")
+    with pytest.raises(ModelError, match=r"tokenizer\.json: is not listed"):
         load_model_folder(tmp_path / "m")
 
 

@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import pytest
 
@@ -53,6 +55,53 @@ def test_an_odd_width_is_refused_for_sinusoids_and_taken_for_learned_positions()
     with pytest.raises(ValueError, match="even d_model, not 9"):
         Architecture(d_model=9, heads=3)
     assert Architecture(d_model=9, heads=3, positions="learned").d_model == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "takes"),
+    [
+        *((name, 0, "at least 1") for name in ("encoder_layers", "decoder_layers", "d_model")),
+        *((name, 0, "at least 1") for name in ("d_ff", "heads", "max_positions", "d_k", "d_v")),
+        ("heads", True, "whole number"),
+        *((name, 1.0, "below 1") for name in ("dropout", "attention_dropout")),
+        ("activation_dropout", -0.1, "at least 0"),
+        ("dropout", float("nan"), "below 1"),
+    ],
+)
+def test_a_number_that_a_field_does_not_take_is_refused(
+    name: str, value: float, takes: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {value!r}; it takes .*{takes}"):
+        Architecture(**{name: value})
+
+
+WRONG_TYPES = {
+    "d_ff": (2.5, "a whole number of at least 1"),
+    "d_model": (None, "a whole number of at least 1"),
+    "dropout": ("much", "a number of at least 0, below 1"),
+    "activation": ("tanh", "one of relu, gelu, swiglu"),
+    "norm": ("sandwich", "one of post, pre"),
+    "positions": (["learned"], "one of sinusoidal, learned"),
+    "tie": (None, "one of three-way, target, none"),
+}
+
+
+def test_a_value_of_another_type_is_refused_where_no_types_are_checked() -> None:
+    # In this process the tests' import hook would refuse it first.
+    script = f"""
+from interlingua.model.architecture import Architecture
+for name, (value, _) in {WRONG_TYPES!r}.items():
+    try:
+        Architecture(**{{name: value}})
+    except ValueError as error:
+        print(error)
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    ).stdout
+    assert printed.splitlines() == [
+        f"{name} is {value!r}; it takes {takes}" for name, (value, takes) in WRONG_TYPES.items()
+    ]
 
 
 def test_a_dictionary_rebuilds_the_same_architecture() -> None:
