@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from interlingua.errors import CorpusError
-from interlingua.evaluation.health import check_health, repeats_itself
+from interlingua.evaluation.health import LONGEST_PHRASE, check_health, repeats_itself
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,23 @@ from interlingua.evaluation.health import check_health, repeats_itself
 )
 def test_three_of_the_same_in_a_row_are_a_repetition(line: str, expected: bool) -> None:
     assert repeats_itself(line.split()) is expected
+
+
+def test_the_time_for_a_line_grows_no_faster_than_the_line() -> None:
+    def seconds(length: int) -> float:
+        line = ["." if number % 2 else "-" for number in range(length)]
+        started = time.process_time()
+        assert not repeats_itself(line)
+        return time.process_time() - started
+
+    assert min(seconds(8000) for _ in range(3)) < 10 * min(seconds(2000) for _ in range(3))
+
+
+@pytest.mark.parametrize("length", [1, 2, 30, LONGEST_PHRASE])
+def test_a_phrase_is_found_up_to_its_longest(length: int) -> None:
+    phrase = [f"w{number}" for number in range(length)]
+    assert repeats_itself(["before", *phrase * 3, "after"])
+    assert not repeats_itself(["before", *phrase * 2, "after"])
 
 
 def test_each_fault_is_named_by_its_line() -> None:
