@@ -86,7 +86,7 @@ class EvaluationReport:
                     "system": _score_to_dict(each.system),
                     "baseline": _score_to_dict(each.baseline),
                     "difference": each.difference,
-                    "p_value": each.p_value,
+                    "p_value": each.p_value if each.difference else None,
                 }
                 for each in self.comparisons
             ],
@@ -219,7 +219,7 @@ def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table
             f"{each.system.value:.{decimals}f}",
             f"{each.baseline.value:.{decimals}f}",
             f"{each.difference:+.{decimals}f}",
-            f"{each.p_value:.4f}",
+            f"{each.p_value:.4f}" if each.difference else "",
             _verdict(each),
         )
         for each in comparisons

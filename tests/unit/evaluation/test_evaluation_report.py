@@ -73,6 +73,15 @@ def test_a_comparison_gives_the_same_scores_as_a_plain_evaluation(report: Evalua
     assert plain.comparisons == ()
 
 
+def test_a_system_compared_with_itself_is_equal_and_has_no_p_value() -> None:
+    report = evaluate_outputs(SOURCES, HYPOTHESES, REFERENCES, metrics=["bleu"], against=HYPOTHESES)
+    (row,) = [line for line in report.to_text().splitlines() if "equal" in line]
+    assert row.split()[-2:] == ["+0.00", "equal"]
+    (comparison,) = json.loads(report.to_json())["comparisons"]
+    assert comparison["difference"] == 0
+    assert comparison["p_value"] is None
+
+
 def test_tokenized_outputs_and_languages_without_spaces_are_remarked_on() -> None:
     tokenized = [line.replace(".", " .") for line in REFERENCES[0]]
     (note,) = evaluate_outputs(SOURCES, tokenized, REFERENCES, confidence=False).notes
