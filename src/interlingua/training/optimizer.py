@@ -41,7 +41,11 @@ def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, 
 def restore_moments(
     optimizer: torch.optim.Optimizer, model: nn.Module, moments: Mapping[str, Tensor]
 ) -> None:
-    """Put back what :func:`moments_of` returned."""
+    """Put back what :func:`moments_of` returned, each on the device of its parameter.
+
+    The number of steps goes there too: the fused implementation counts on the device, as
+    ``torch.optim.Optimizer.load_state_dict`` places it for ``fused=True``.
+    """
     for name, parameter in model.named_parameters():
         state = {
             key: moments[f"{key}/{name}"]
@@ -50,6 +54,5 @@ def restore_moments(
         }
         if state:
             optimizer.state[parameter] = {
-                key: value if key == "step" else value.to(parameter.device)
-                for key, value in state.items()
+                key: value.to(parameter.device) for key, value in state.items()
             }
