@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,24 @@ __all__ = ["MetricsLog", "append_record", "forget_after"]
 
 
 class MetricsLog:
-    """Takes one record at a time; every figure in it becomes a curve named after its kind."""
+    """Takes one record at a time; every figure in it becomes a curve named after its kind.
 
-    def __init__(self, path: Path, tensorboard: Path) -> None:
+    Args:
+        path: the file of records.
+        tensorboard: the folder of curves; nothing is made there before the first record.
+        step: where training stands; curves drop what an earlier process drew beyond it.
+        say: told once if TensorBoard is installed and cannot be used.
+    """
+
+    def __init__(
+        self, path: Path, tensorboard: Path, step: int = 0, say: Callable[[str], None] | None = None
+    ) -> None:
         self.path = path
-        self.writer: Any = None
-        if importlib.util.find_spec("tensorboard"):
-            from torch.utils.tensorboard import SummaryWriter
-
-            self.writer = SummaryWriter(str(tensorboard))
+        self._tensorboard = tensorboard
+        self._step = step
+        self._say = say
+        self._writer: Any = None
+        self._is_open = False
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add ``record``, which has a ``step`` and a ``kind``.
@@ -30,16 +39,36 @@ class MetricsLog:
             OutputError: the disk is full or the file cannot be written.
         """
         append_record(self.path, record)
-        if self.writer is None:
+        if not self._is_open:
+            self._open_curves()
+        if self._writer is None:
             return
         for name, value in record.items():
             if name not in ("step", "kind") and isinstance(value, int | float):
-                self.writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
+                self._writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
 
     def close(self) -> None:
         """Write what TensorBoard still holds back."""
-        if self.writer is not None:
-            self.writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open_curves(self) -> None:
+        self._is_open = True
+        if not importlib.util.find_spec("tensorboard"):
+            return
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._tensorboard), purge_step=self._step + 1)
+        except (
+            Exception
+        ) as error:  # an installation that does not fit fails in any way, and curves can be missed
+            if self._say:
+                reason = str(error).partition("\n")[0]
+                self._say(
+                    f"TensorBoard is installed but cannot be used ({type(error).__name__}: {reason}); "
+                    f"every figure is in {self.path}"
+                )
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The figures of a run over time."""
 
 import json
+import sys
 import warnings
 from pathlib import Path
 
@@ -10,22 +11,65 @@ from interlingua.errors import OutputError
 from interlingua.training.metrics_log import MetricsLog, append_record, forget_after
 
 
+def curve_in(folder: Path) -> list[tuple[int, float]]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return [(event.step, event.value) for event in events.Scalars("training/loss")]
+
+
+def write_losses(log: MetricsLog, losses: dict[int, float]) -> None:
+    for step, loss in losses.items():
+        log.write({"step": step, "kind": "training", "loss": loss})
+    log.close()
+
+
 def test_every_figure_is_a_line_and_a_tensorboard_curve(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what TensorBoard's own imports complain about
         log = MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "tensorboard")
-        log.write({"step": 20, "kind": "training", "loss": 3.5})
-        log.write({"step": 40, "kind": "training", "loss": 2.5})
-        log.close()
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-        events = EventAccumulator(str(tmp_path / "tensorboard"))
-        events.Reload()
-    curve = [(event.step, event.value) for event in events.Scalars("training/loss")]
-    assert curve == [(20, 3.5), (40, 2.5)]
+        write_losses(log, {20: 3.5, 40: 2.5})
+        assert curve_in(tmp_path / "tensorboard") == [(20, 3.5), (40, 2.5)]
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["loss"] for line in lines] == [3.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("resumed_after", "left"), [(0, [(20, 1.0)]), (20, [(20, 3.5), (40, 1.0)])]
+)
+def test_the_curves_of_a_resumed_run_do_not_double_back(
+    tmp_path: Path, resumed_after: int, left: list[tuple[int, float]]
+) -> None:
+    pytest.importorskip("tensorboard")
+    place = tmp_path / "metrics.jsonl", tmp_path / "tensorboard"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_losses(MetricsLog(*place), {20: 3.5, 40: 2.5, 60: 2.25})
+        write_losses(MetricsLog(*place, step=resumed_after), {resumed_after + 20: 1.0})
+        assert curve_in(tmp_path / "tensorboard") == left
+
+
+def test_a_log_that_nothing_is_written_to_leaves_nothing(tmp_path: Path) -> None:
+    MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "tensorboard").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_tensorboard_costs_the_curves_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tensorboard.py").write_text("raise ImportError('not for this release')")
+    for name in [name for name in sys.modules if "tensorboard" in name.split(".")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    said: list[str] = []
+    log = MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "curves", say=said.append)
+    write_losses(log, {20: 3.5, 40: 2.5})
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+    assert len(said) == 1
+    assert "not for this release" in said[0]
+    assert not (tmp_path / "curves").exists()
 
 
 def test_a_resumed_run_forgets_what_it_will_write_again(tmp_path: Path) -> None:
