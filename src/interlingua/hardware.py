@@ -106,7 +106,8 @@ def total_memory(device: torch.device) -> int | None:
 def _cpu_has_bfloat16() -> bool:
     """Tell whether products in bfloat16 are faster than in float32: AMX or AVX-512 BF16.
 
-    Read from the system, because torch's own test is not public in every release that we admit.
+    Read from the system, because torch's own test is not public in every release that we admit. ARM processors that
+    report ``bf16`` stay with float32: nothing here has measured that torch is faster on them; ask for bfloat16 by name.
     """
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
