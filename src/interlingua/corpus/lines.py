@@ -6,14 +6,14 @@ of a file is not text and is left out.
 """
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_file
 
-__all__ = ["count_lines", "read_lines", "write_lines"]
+__all__ = ["count_lines", "read_lines", "report_carriage_returns", "write_lines"]
 
 _BLOCK = 1 << 20
 _BOM = "\ufeff"
@@ -60,6 +60,21 @@ def count_lines(path: Path) -> int:
             size += len(block)
             last = block[-1:] or last
     return ends + (last != b"\n")
+
+
+def report_carriage_returns(name: Path | str, lines: Sequence[str]) -> str | None:
+    r"""Say that the text ``name`` comes from Windows, when most of its lines end in CR, or None.
+
+    The last line often lacks its end, and a file put together from others may be of both kinds.
+    """
+    ended = sum(line.endswith("\r") for line in lines)
+    if 2 * ended <= len(lines):
+        return None
+    count = "every line ends" if ended == len(lines) else f"{ended:,} of {len(lines):,} lines end"
+    return (
+        f"{name}: {count} in CR, which is read as text; if it is not meant, remove it first: "
+        r"sed 's/\r$//'"
+    )
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlingua.corpus.lines import count_lines, read_lines
+from interlingua.corpus.lines import count_lines, read_lines, report_carriage_returns
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 
@@ -33,22 +33,17 @@ class ParallelText:
     Attributes:
         pairs: the usable pairs.
         blank: the pairs that were left out.
-        carriage_returns: files whose lines all end in CR, as those of Windows do; here CR is text.
+        carriage_returns: a remark on each file of which most lines end in CR, as in Windows; here CR is text.
     """
 
     pairs: list[SentencePair]
     blank: tuple[BlankPair, ...]
-    carriage_returns: tuple[Path, ...] = ()
+    carriage_returns: tuple[str, ...] = ()
 
     def report(self) -> str | None:
         """Say what a user should know about the files, or None when there is nothing to say."""
         remarks = [self._report_blank()] if self.blank else []
-        remarks += [
-            f"{path}: every line ends in CR, which is read as text; if it is not meant, remove it: "
-            r"sed -i 's/\r$//'"
-            for path in self.carriage_returns
-        ]
-        return "\n".join(remarks) or None
+        return "\n".join([*remarks, *self.carriage_returns]) or None
 
     def _report_blank(self) -> str:
         first = self.blank[0]
@@ -93,13 +88,13 @@ def read_parallel_text(sources: Sequence[Path], targets: Sequence[Path]) -> Para
         _check_counts(source_path, target_path)
     pairs: list[SentencePair] = []
     blank: list[BlankPair] = []
-    carriage_returns: list[Path] = []
+    carriage_returns: list[str] = []
     lines_before = 0
     for source_path, target_path in zip(sources, targets, strict=True):
         source_lines, target_lines = read_lines(source_path), read_lines(target_path)
         for path, lines in ((source_path, source_lines), (target_path, target_lines)):
-            if all(line.endswith("\r") for line in lines):
-                carriage_returns.append(path)
+            if remark := report_carriage_returns(path, lines):
+                carriage_returns.append(remark)
         numbered = enumerate(zip(source_lines, target_lines, strict=True), start=1)
         for line, (source, target) in numbered:
             if source.strip() and target.strip():

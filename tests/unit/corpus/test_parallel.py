@@ -64,10 +64,22 @@ def test_carriage_returns_stay_in_the_text_and_are_reported(tmp_path: Path) -> N
     source, target = _write(tmp_path, a_ro="unu\r\ndoi\r\n", a_en="one\r\ntwo\n")
     text = read_parallel_text([source], [target])
     assert [pair.source for pair in text.pairs] == ["unu\r", "doi\r"]
-    assert text.carriage_returns == (source,)
     report = text.report()
     assert report is not None
     assert report.startswith(f"{source}: every line ends in CR")
+    assert str(target) not in report
+
+
+@pytest.mark.parametrize(("text", "count"), [("1\r\n2\r\n3", 2), ("1\r\n2\r\n3\n4\r\n", 3)])
+def test_carriage_returns_are_reported_when_most_lines_have_them(
+    tmp_path: Path, text: str, count: int
+) -> None:
+    lines = text.replace("\r", "")
+    source, target = _write(tmp_path, a_ro=text, a_en=lines)
+    report = read_parallel_text([source], [target]).report()
+    assert report is not None
+    assert f"{source}: {count} of {len(lines.split())} lines end in CR" in report
+    assert read_parallel_text([target], [target]).report() is None
 
 
 def test_unequal_files_are_refused_with_both_counts_and_the_first_lonely_line(
