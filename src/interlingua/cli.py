@@ -7,6 +7,7 @@ The exit status is told in ``errors`` and ``cli_streams``.
 import inspect as introspection
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +24,9 @@ from interlingua.cli_flags import (
     spell_out_settings,
 )
 from interlingua.cli_streams import (
+    count_flags,
     note,
+    note_cuts,
     open_output,
     print_json,
     read_aligned,
@@ -109,8 +112,11 @@ def translate(
         n_best=n_best,
         batch_tokens=search.batch_tokens,
     )
+    marks = Counter[str]()
+    translations = count_flags(translations, marks)
     with open_output(io.output) as write:
         write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
+    note_cuts(marks, translator.max_source_length)
 
 
 def evaluate(
@@ -226,8 +232,12 @@ def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False
     say((planned.to_json() if json else planned.to_text()).rstrip("\n") + "\n")
 
 
-def schema() -> None:
-    """Print the JSON schema of a configuration, for editors that check TOML."""
+def schema(*, json: bool = False) -> None:
+    """Print the JSON schema of a configuration, for editors that check TOML.
+
+    Args:
+        json: changes nothing, as the schema is JSON; every command takes it.
+    """
     from interlingua.config import RunConfig
 
     print_json(RunConfig.model_json_schema())

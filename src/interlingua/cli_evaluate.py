@@ -1,10 +1,12 @@
 """The ``evaluate`` command: translate a test set with one or several models, and score what comes out."""
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli_streams import one_line, open_output
+from interlingua.cli_streams import note_cuts, one_line, open_output
 from interlingua.errors import ConfigError
 from interlingua.evaluation.metrics import METRIC_NAMES
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
@@ -34,25 +36,28 @@ def evaluate_models(
         raise ConfigError("no model is given; name a run folder or a model folder")
     if len(models) > 1 and (score.against or score.output):
         raise ConfigError("--against and --output go with one model; leave out the others")
-    baseline = score.against and _translate(score.against, sources, search, machine)[0]
-    reports = []
-    for model in models:
-        outputs, target_lang = _translate(model, sources, search, machine)
-        if score.output:
-            with open_output(score.output) as write:
-                write("".join(f"{line}\n" for line in outputs))
-        reports.append(
-            evaluate_outputs(
-                sources,
-                outputs,
-                references,
-                metrics=metrics,
-                against=baseline or None,
-                target_lang=target_lang,
-            )
+    # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
+    with open_output(score.output) if score.output else nullcontext(_ignore) as write:
+        baseline = score.against and _translate(score.against, sources, search, machine)[0]
+        translated = [_translate(model, sources, search, machine) for model in models]
+        write("".join(f"{line}\n" for line in translated[0][0]))
+    reports = [
+        evaluate_outputs(
+            sources,
+            outputs,
+            references,
+            metrics=metrics,
+            against=baseline or None,
+            target_lang=target_lang,
         )
+        for outputs, target_lang in translated
+    ]
     report = reports[0] if len(reports) == 1 else summarise_runs(reports)
     return _write(report, "json" if score.json else score.format)
+
+
+def _ignore(_: str) -> None:
+    """Take the place of a file that nobody asked for."""
 
 
 def _read_metrics(names: str) -> tuple[str, ...]:
@@ -72,6 +77,9 @@ def _translate(
         beam_size=search.beam_size,
         length_penalty=search.length_penalty,
         batch_tokens=search.batch_tokens,
+    )
+    note_cuts(
+        Counter(flag for each in translations for flag in each.flags), translator.max_source_length
     )
     return [one_line(each.text) for each in translations], translator.target_lang
 

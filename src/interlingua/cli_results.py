@@ -35,8 +35,10 @@ def describe_training(result: TrainResult) -> str:
 
 
 def list_training(result: TrainResult) -> dict[str, object]:
-    """Tell a program the same."""
-    return asdict(result)
+    """Tell a program the same, with the choices that were made from the corpus."""
+    told = asdict(result)
+    told["chosen"] = told.pop("reasons")
+    return told
 
 
 def describe_prepared(prepared: Prepared) -> str:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from interlingua.translator import Translation
 
 __all__ = [
+    "count_flags",
     "note",
+    "note_cuts",
     "one_line",
     "open_output",
     "print_json",
@@ -41,6 +44,8 @@ Write = Callable[[str], None]
 def read_input(text: Sequence[str], source: str | None) -> list[str]:
     r"""Return the lines to work on: ``text``, else the lines of the file ``source``, else standard input.
 
+    A text from Windows, whose lines end in CR, is remarked on.
+
     Raises:
         ConfigError: both are given, or neither while standard input is a terminal.
         CorpusError: the file is missing, or the bytes are not UTF-8.
@@ -49,15 +54,24 @@ def read_input(text: Sequence[str], source: str | None) -> list[str]:
         raise ConfigError("text and --input are both given; give one of the two")
     if text:
         return list(text)
-    if source not in (None, "-"):
-        from interlingua.corpus.lines import read_lines
+    from interlingua.corpus.lines import read_lines, report_carriage_returns
 
-        return read_lines(Path(str(source)))
+    if source not in (None, "-"):
+        lines = read_lines(Path(str(source)))
+        _note_if(report_carriage_returns(str(source), lines))
+        return lines
     if sys.stdin is None or (source is None and sys.stdin.isatty()):
         raise ConfigError(
             'no text is given; add it in quotes ("O casă mare."), or --input FILE, or pipe it in'
         )
-    return _read_standard_input()
+    lines = _read_standard_input()
+    _note_if(report_carriage_returns("standard input", lines))
+    return lines
+
+
+def _note_if(remark: str | None) -> None:
+    if remark:
+        note(remark)
 
 
 def _read_standard_input() -> list[str]:
@@ -77,12 +91,12 @@ def _read_standard_input() -> list[str]:
 
 
 def read_aligned(source: Path, references: Sequence[Path]) -> tuple[list[str], list[list[str]]]:
-    """Read a source text and its references, which must have as many lines.
+    """Read a source text and its references, which must have as many lines; remark on those from Windows.
 
     Raises:
         CorpusError: a file is missing, not UTF-8, empty, or has another number of lines.
     """
-    from interlingua.corpus.lines import read_lines
+    from interlingua.corpus.lines import read_lines, report_carriage_returns
 
     sources = read_lines(source)
     if not sources:
@@ -94,6 +108,8 @@ def read_aligned(source: Path, references: Sequence[Path]) -> tuple[list[str], l
                 f"{source} has {len(sources):,} lines but {path} has {len(reference):,}; "
                 "line N of a reference must be the translation of line N of the source"
             )
+    for path, text in zip((source, *references), (sources, *lines), strict=True):
+        _note_if(report_carriage_returns(path, text))
     return sources, lines
 
 
@@ -157,6 +173,31 @@ def write_translations(
             write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
         else:
             write(one_line(best.text) + "\n")
+
+
+def count_flags(
+    translations: Iterable["Translation"], counts: Counter[str]
+) -> Iterator["Translation"]:
+    """Pass ``translations`` on and count in ``counts`` what they are marked with."""
+    for each in translations:
+        counts.update(each.flags)
+        yield each
+
+
+def note_cuts(counts: Counter[str], longest: int) -> None:
+    """Say how many sources were cut to ``longest`` tokens, and how many translations never came to an end."""
+    if cut := counts["truncated-source"]:
+        words = "source is longer" if cut == 1 else "sources are longer"
+        note(
+            f"{cut:,} {words} than the {longest:,} tokens that the model takes, and only the beginning was "
+            "translated; split such lines into sentences"
+        )
+    if cut := counts["max-length"]:
+        words = "translation was" if cut == 1 else "translations were"
+        note(
+            f"{cut:,} {words} cut off at the longest length, before the model ended: the source is unlike "
+            "what it was trained on, or too long"
+        )
 
 
 def one_line(text: str) -> str:

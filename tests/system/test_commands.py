@@ -78,7 +78,8 @@ def test_a_saved_configuration_can_be_trained_from_again(place: Path, capsys: Ca
 def test_fresh_keeps_the_earlier_run_under_another_name(place: Path, capsys: Capture) -> None:
     command = f"{TRAIN} --run-dir runs/other --training.steps 1"
     run(command, capsys)
-    run(f"{command} --fresh", capsys)
+    found = json.loads(run(f"{command} --fresh --json", capsys))
+    assert any(reason.startswith("tokenization.kind = ") for reason in found["chosen"])
     assert Path("runs/other.1/model").is_dir()
     assert Path("runs/other/model").is_dir()
 
@@ -128,6 +129,30 @@ def test_evaluation_compares_models_and_keeps_the_translations(
     assert Path("o.txt").read_text() == run("translate runs/ro-en --input test.ro", capsys)
     several = "evaluate runs/ro-en runs/ro-en/model --source test.ro --reference test.en --json"
     assert json.loads(run(several, capsys))["runs"] == 2
+
+
+def test_a_source_that_is_cut_is_told(place: Path, capsys: Capture) -> None:
+    Path("long.ro").write_text("unu doi\n" + "trei " * 300 + "\n")
+    Path("long.en").write_text("one two\nthree\n")
+    for command in (
+        "translate runs/ro-en --input long.ro --beam-size 1",
+        "evaluate runs/ro-en --source long.ro --reference long.en --beam-size 1",
+    ):
+        assert main(command.split()) == 0
+        told = capsys.readouterr().err
+        assert "1 source is longer than the 256 tokens that the model takes" in told
+
+
+def test_an_output_that_cannot_be_written_is_found_before_anything_is_translated(
+    place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def translate(*_: object, **__: object) -> None:
+        pytest.fail("translated first")
+
+    monkeypatch.setattr("interlingua.translator.Translator.translate", translate)
+    command = "evaluate runs/ro-en --source test.ro --reference test.en --output test.ro/out"
+    assert main(command.split()) == 6
+    assert "test.ro/out" in capsys.readouterr().err
 
 
 def test_a_sentence_is_drawn_as_png_and_svg(place: Path, capsys: Capture) -> None:

@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 import sys
+from collections import Counter
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -14,7 +15,14 @@ import pytest
 import interlingua
 from interlingua import cli, cli_streams
 from interlingua.cli_flags import RunFlags, spell_out_settings
-from interlingua.cli_streams import note, open_output, read_aligned, read_input, report_failure
+from interlingua.cli_streams import (
+    note,
+    note_cuts,
+    open_output,
+    read_aligned,
+    read_input,
+    report_failure,
+)
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, ModelError, OutputError
 
 Capture = pytest.CaptureFixture[str]
@@ -210,7 +218,10 @@ def test_explain_tells_what_a_key_takes_as_text_and_as_json(capsys: Capture) -> 
 
 def test_the_schema_is_json_that_knows_every_section(capsys: Capture) -> None:
     assert cli.main(["config", "schema"]) == 0
-    schema = json.loads(capsys.readouterr().out)
+    text = capsys.readouterr().out
+    assert cli.main(["config", "schema", "--json"]) == 0
+    assert capsys.readouterr().out == text
+    schema = json.loads(text)
     assert {"corpus", "tokenization", "model", "training", "decoding"} <= set(schema["properties"])
     assert schema["additionalProperties"] is False
 
@@ -227,6 +238,36 @@ def test_lines_of_standard_input_end_at_line_feeds_only(piped: BytesIO) -> None:
     piped.write("\ufeffa\r\n\u2028b\x85\n\nc".encode())
     piped.seek(0)
     assert read_input((), None) == ["a\r", "\u2028b\x85", "", "c"]
+
+
+def test_text_from_windows_is_remarked_on_wherever_it_comes_from(
+    piped: BytesIO, tmp_path: Path, capsys: Capture
+) -> None:
+    piped.write(b"a\r\nb\r\nc")
+    piped.seek(0)
+    assert read_input((), "-") == ["a\r", "b\r", "c"]
+    assert "standard input: 2 of 3 lines end in CR" in capsys.readouterr().err
+    windows, unix = tmp_path / "w", tmp_path / "u"
+    windows.write_bytes(b"a\r\nb\r\n")
+    unix.write_bytes(b"a\nb\n")
+    read_input((), str(windows))
+    assert f"{windows}: every line ends in CR" in capsys.readouterr().err
+    read_aligned(unix, [windows])
+    remark = capsys.readouterr().err
+    assert remark.count("\n") == 1
+    assert remark.startswith(f"{windows}: ")
+    assert "remove it first: sed" in remark
+    read_aligned(unix, [unix])
+    assert capsys.readouterr().err == ""
+
+
+def test_what_was_cut_is_told_with_its_number(capsys: Capture) -> None:
+    note_cuts(Counter({"truncated-source": 1, "max-length": 2000, "empty": 3}), 256)
+    source, target = capsys.readouterr().err.splitlines()
+    assert source.startswith("1 source is longer than the 256 tokens")
+    assert target.startswith("2,000 translations were cut off")
+    note_cuts(Counter({"empty": 3}), 256)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_wrong_byte_on_standard_input_is_named_with_its_place(piped: BytesIO) -> None:
