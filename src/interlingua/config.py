@@ -145,7 +145,7 @@ class TrainingConfig(Section):
     epochs: float | None = Field(default=None, gt=0)
     """Passes over the corpus at most."""
     minutes: float | None = Field(default=None, gt=0)
-    """Minutes of training at most; the learning rate then decays to reach its end in time."""
+    """Minutes of training at most; a linear or cosine schedule then reaches zero in that time."""
     peak_learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the end of the warm-up (None: d_model^-0.5 * warmup_steps^-0.5, the paper)."""
     warmup_steps: int | None = Field(default=None, ge=1)
