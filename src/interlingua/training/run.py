@@ -139,7 +139,12 @@ class _Run:
             f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
             f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}"
         )
-        log = MetricsLog(self.folder.metrics, self.folder.tensorboard)
+        log = MetricsLog(
+            self.folder.metrics,
+            self.folder.tensorboard,
+            step=self.trainer.state.step,
+            say=self.progress.say,
+        )
         with listen_for_stop() as stop, self.progress, closing(log):
             validator = Validator(
                 self.prepared.validation,
