@@ -18,6 +18,7 @@ from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.automatic import (
+    CorpusStatistics,
     architecture_of,
     choose_model,
     choose_tokenization,
@@ -112,12 +113,51 @@ def prepare_locked(
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
     training = _shards(config, folder.shards / "training", corpus.training, tokenizers, say)
     validation = _shards(config, folder.shards / "validation", corpus.validation, tokenizers, say)
+    config, more = _choose_rest(config, statistics, training, folder, device)
+    reasons = [*reasons, *more]
+    for reason in reasons:
+        say(f"chosen: {reason}")
+    save_config(config, folder.config)
+    lock_corpus(folder, corpus.files)
+    folder.write_environment()
+    source_lang, target_lang = languages_of(config.corpus)
+    data, held_back = [
+        _data(config, tokenizers, shards, pairs, sampling)
+        for shards, pairs, sampling in (
+            (training, corpus.training, config.tokenization.sampling),
+            (validation, corpus.validation, 0.0),
+        )
+    ]
+    return Prepared(
+        config=config,
+        folder=folder,
+        source_lang=source_lang,
+        target_lang=target_lang,
+        files=corpus.files,
+        training=data,
+        validation=held_back,
+        reasons=tuple(reasons),
+    )
+
+
+def _choose_rest(
+    config: RunConfig,
+    statistics: CorpusStatistics,
+    training: Shards,
+    folder: RunFolder,
+    device: torch.device,
+) -> tuple[RunConfig, list[str]]:
+    """Fill in all that is still open once the text is cut into tokens; return it with the reasons.
+
+    Raises:
+        ConfigError: sizes that do not fit together.
+    """
 
     def batches_an_epoch(batch_tokens: int) -> int:
         lengths = training.source_lengths, training.target_lengths
         return len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
 
-    config, more = choose_model(
+    config, reasons = choose_model(
         config,
         statistics,
         target_tokens=int(training.target_lengths.sum()),
@@ -131,30 +171,7 @@ def prepare_locked(
     source_lang, target_lang = languages_of(config.corpus)
     languages = {"source_lang": source_lang, "target_lang": target_lang}
     update = {"run_dir": folder.path, "corpus": config.corpus.model_copy(update=languages)}
-    config = config.model_copy(update=update)
-    reasons = [*reasons, *more]
-    for reason in reasons:
-        say(f"chosen: {reason}")
-    save_config(config, folder.config)
-    lock_corpus(folder, corpus.files)
-    folder.write_environment()
-    prepared_data = [
-        _data(config, tokenizers, shards, pairs, sampling)
-        for shards, pairs, sampling in (
-            (training, corpus.training, config.tokenization.sampling),
-            (validation, corpus.validation, 0.0),
-        )
-    ]
-    return Prepared(
-        config=config,
-        folder=folder,
-        source_lang=source_lang,
-        target_lang=target_lang,
-        files=corpus.files,
-        training=prepared_data[0],
-        validation=prepared_data[1],
-        reasons=tuple(reasons),
-    )
+    return config.model_copy(update=update), reasons
 
 
 def _data(
