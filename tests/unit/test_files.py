@@ -17,6 +17,8 @@ rename = pathlib.Path.rename
 def rename_once(self, target):
     rename(self, target)
     pathlib.Path.rename = rename
+    if signal.{signal} == signal.SIGINT:  # a shell that runs in the background passes it on as ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.kill(os.getpid(), signal.{signal})
     signal.pause()
 with replace_folder(pathlib.Path(sys.argv[1])) as new:
@@ -43,7 +45,9 @@ def dead() -> int:
 
 def end_between_the_renames(folder: Path, signal: str) -> None:
     script = KILLED_BETWEEN_THE_RENAMES.format(signal=signal)
-    subprocess.run([sys.executable, "-c", script, str(folder)], check=False, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", script, str(folder)], check=False, capture_output=True, timeout=60
+    )
 
 
 def replace(folder: Path, text: str) -> None:
