@@ -2,20 +2,19 @@
 
 import tempfile
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from interlingua.corpus.demo_grammar import write_demo_corpus
 from interlingua.corpus.digits import write_digit_corpus
 from interlingua.corpus.pairs import CorpusFiles
 from interlingua.files import replace_file
 
-__all__ = ["EmbeddedCorpus", "EmbeddedName", "write_embedded"]
+__all__ = ["EmbeddedName", "write_embedded"]
 
 EmbeddedName = Literal["demo-ro-en", "copy", "reverse"]
-EmbeddedCorpus: TypeAlias = CorpusFiles
 
 
-def write_embedded(name: EmbeddedName, folder: Path, seed: int) -> EmbeddedCorpus:
+def write_embedded(name: EmbeddedName, folder: Path, seed: int) -> CorpusFiles:
     """Write an embedded corpus into ``folder``, and say where its six files are.
 
     The files depend on ``name`` and ``seed`` alone. A file that already holds the right bytes is left as it is, so
