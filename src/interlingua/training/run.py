@@ -18,7 +18,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
-from interlingua.hardware import choose_device, choose_dtype, keep_freed_memory, set_threads
+from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.model.transformer import Transformer
 from interlingua.training.automatic import architecture_of
 from interlingua.training.card import write_card
@@ -27,8 +27,8 @@ from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
-from interlingua.training.resuming import resumed_config
-from interlingua.training.run_folder import RunFolder, set_aside
+from interlingua.training.resuming import resumed_config, set_aside
+from interlingua.training.run_folder import RunFolder
 from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, Validator
 from interlingua.translator import Translator
@@ -75,8 +75,7 @@ def train(
     """
     console = console or Console(stderr=True)
     progress = TrainingProgress(console)
-    set_threads(config.training.threads)
-    keep_freed_memory()
+    prepare_cpu(config.training.threads)
     device = choose_device(config.training.device)
     run_dir = run_dir_of(config)
     folder = RunFolder(run_dir)
