@@ -84,7 +84,8 @@ class TokenizationConfig(Section):
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
     sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
-    (MaxMatch-dropout), or 1 - alpha for unigram."""
+    (MaxMatch-dropout), or 1 - alpha for unigram. Batches are made by the lengths without it, so that theirs can
+    exceed batching.batch_tokens."""
 
 
 class BatchingConfig(Section):

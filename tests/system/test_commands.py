@@ -82,6 +82,8 @@ def test_fresh_keeps_the_earlier_run_under_another_name(place: Path, capsys: Cap
     assert any(reason.startswith("tokenization.kind = ") for reason in found["chosen"])
     assert Path("runs/other.1/model").is_dir()
     assert Path("runs/other/model").is_dir()
+    again = run("train runs/other.1/config.toml --json", capsys)
+    assert Path(json.loads(again)["run_dir"]).name == "other.1"
 
 
 def test_lines_come_out_as_many_as_go_in(place: Path, capsys: Capture) -> None:

@@ -1,11 +1,13 @@
-"""What a run was started with, and what may still be changed about it."""
+"""An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
+
+from pathlib import Path
 
 from interlingua.config import RunConfig
-from interlingua.config_files import load_config
-from interlingua.errors import ConfigError, ModelError
+from interlingua.config_files import load_config, save_config
+from interlingua.errors import ConfigError, ModelError, OutputError
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["earlier_config", "resumed_config"]
+__all__ = ["earlier_config", "resumed_config", "set_aside"]
 
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
@@ -65,3 +67,33 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
         taken = {name: value for name, value in changed.items() if value is not None}
         sections[section] = before.model_copy(update=taken)
     return earlier.model_copy(update={"run_dir": folder.path, **sections})
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename an existing run to NAME.1 (or the next free number); return its new name.
+
+    Its configuration then names the new folder, so that training from it does not go on in the other one.
+
+    Raises:
+        OutputError: it is not a run, or cannot be renamed.
+        TrainingError: another process is training in it.
+    """
+    if not path.exists():
+        return None
+    path = path.resolve()
+    number = 1
+    while (new := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    with RunFolder(path).locked():
+        try:
+            path.rename(new)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
+    moved = RunFolder(new)
+    try:
+        config = earlier_config(moved)
+    except ModelError:
+        return new  # its configuration could not be read before, and is kept as it is
+    if config is not None:
+        save_config(config.model_copy(update={"run_dir": new}), moved.config)
+    return new

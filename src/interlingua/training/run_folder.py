@@ -14,7 +14,7 @@ from interlingua import __version__
 from interlingua.errors import OutputError, TrainingError
 from interlingua.files import write_text
 
-__all__ = ["RunFolder", "set_aside"]
+__all__ = ["RunFolder"]
 
 
 class RunFolder:
@@ -91,27 +91,6 @@ class RunFolder:
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         }
         write_text(self.environment, json.dumps(content, indent=2) + "\n")
-
-
-def set_aside(path: Path) -> Path | None:
-    """Rename an existing run to NAME.1 (or the next free number); return its new name.
-
-    Raises:
-        OutputError: it is not a run, or cannot be renamed.
-        TrainingError: another process is training in it.
-    """
-    if not path.exists():
-        return None
-    path = path.resolve()
-    number = 1
-    while (new := path.with_name(f"{path.name}.{number}")).exists():
-        number += 1
-    with RunFolder(path).locked():
-        try:
-            path.rename(new)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
-    return new
 
 
 def _processor() -> str:

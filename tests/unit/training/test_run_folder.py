@@ -8,8 +8,8 @@ from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, Trai
 from interlingua.config_files import save_config
 from interlingua.errors import ConfigError, OutputError, TrainingError
 from interlingua.training.corpus_of_run import is_locked_to, languages_of, lock_corpus
-from interlingua.training.resuming import resumed_config
-from interlingua.training.run_folder import RunFolder, set_aside
+from interlingua.training.resuming import resumed_config, set_aside
+from interlingua.training.run_folder import RunFolder
 
 
 def make_run(path: Path, config: RunConfig, *, begun: bool = True) -> RunFolder:
