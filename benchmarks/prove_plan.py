@@ -27,13 +27,12 @@ def main() -> None:
         planned = json.loads(run("plan", *arguments, "--json").output)
         with tempfile.TemporaryDirectory() as scratch:
             timed = run("train", *arguments, "--json", "--run-dir", f"{scratch}/run")
-            seconds = json.loads(timed.output)["seconds"]
-        time_error = planned["seconds"] / seconds - 1
+        time_error = planned["seconds"] / timed.seconds - 1
         memory_error = planned["memory"] / timed.peak_bytes - 1
         fine = abs(time_error) <= 0.20 and abs(memory_error) <= 0.15
         good = good and fine
         print(
-            f"{name:20} time {planned['seconds']:.0f} s planned, {seconds:.0f} s real ({time_error:+.0%}); "
+            f"{name:20} time {planned['seconds']:.0f} s planned, {timed.seconds:.0f} s real ({time_error:+.0%}); "
             f"memory {planned['memory'] / 1e6:.0f} MB planned, {timed.peak_bytes / 1e6:.0f} MB real "
             f"({memory_error:+.0%})  {'yes' if fine else 'NO'}"
         )

@@ -39,6 +39,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """List the public names, which are not here before they are used."""
+    return sorted([*__all__, "__version__"])
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that ``--help`` never waits for torch."""
     if name in _HOMES:

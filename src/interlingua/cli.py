@@ -21,12 +21,12 @@ from interlingua.cli_flags import (
     ScoreFlags,
     SearchFlags,
     TextFlags,
-    spell_out_settings,
+    spell_out,
 )
 from interlingua.cli_streams import (
     count_flags,
     note,
-    note_cuts,
+    note_marks,
     open_output,
     print_json,
     read_aligned,
@@ -116,7 +116,7 @@ def translate(
     translations = count_flags(translations, marks)
     with open_output(io.output) as write:
         write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
-    note_cuts(marks, translator.max_source_length)
+    note_marks(marks, translator.max_source_length)
 
 
 def evaluate(
@@ -240,7 +240,7 @@ def schema(*, json: bool = False) -> None:
     """
     from interlingua.config import RunConfig
 
-    print_json(RunConfig.model_json_schema())
+    print_json(RunConfig.model_json_schema(), indent=2)
 
 
 def explain(key: str | None = None, *, json: bool = False) -> None:
@@ -307,7 +307,7 @@ def _run(arguments: list[str]) -> int:
 
     try:
         status = _build_app()(
-            spell_out_settings(arguments),
+            spell_out(arguments),
             exit_on_error=False,
             print_error=False,
             verbose=False,

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli_streams import note_cuts, one_line, open_output
+from interlingua.cli_streams import note_marks, one_line, open_output
 from interlingua.errors import ConfigError
 from interlingua.evaluation.metrics import METRIC_NAMES
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
@@ -78,7 +78,7 @@ def _translate(
         length_penalty=search.length_penalty,
         batch_tokens=search.batch_tokens,
     )
-    note_cuts(
+    note_marks(
         Counter(flag for each in translations for flag in each.flags), translator.max_source_length
     )
     return [one_line(each.text) for each in translations], translator.target_lang

@@ -17,7 +17,7 @@ __all__ = [
     "ScoreFlags",
     "SearchFlags",
     "TextFlags",
-    "spell_out_settings",
+    "spell_out",
 ]
 
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
@@ -119,7 +119,7 @@ class ScoreFlags:
     metrics: str = "bleu,chrf,ter"
     """Any of bleu, chrf, chrf++, ter, with commas between."""
     against: Path | None = None
-    """Another model, to compare with by paired bootstrap."""
+    """Another model, to compare one MODEL with by paired bootstrap."""
     format: Literal["text", "json", "markdown", "latex"] = "text"
     """How the scores are written."""
     json: bool = False
@@ -128,17 +128,25 @@ class ScoreFlags:
     """File for the translations, which appears whole or not at all."""
 
 
-def spell_out_settings(arguments: Sequence[str]) -> list[str]:
-    """Turn ``--section.key VALUE`` into ``--set section.key=VALUE``, at the end of the flags.
+def spell_out(arguments: Sequence[str]) -> list[str]:
+    """Write what the parser does not know of by itself in a way that it does.
+
+    ``--section.key VALUE`` becomes ``--set section.key=VALUE``, at the end of the flags, and a ``-`` by itself the
+    value of the flag before it, or else of ``--input``.
 
     Raises:
         ConfigError: a key without a value.
     """
     given = list(arguments)
-    if not given or given[0] not in _WITH_SETTINGS:
-        return given
     end = given.index("--") if "--" in given else len(given)
-    words, rest = iter(given[:end]), given[end:]
+    flags, rest = given[:end], given[end:]
+    if given and given[0] in _WITH_SETTINGS:
+        flags = _spell_out_settings(flags)
+    return _join_hyphens(flags) + rest
+
+
+def _spell_out_settings(arguments: Sequence[str]) -> list[str]:
+    words = iter(arguments)
     kept: list[str] = []
     settings: list[str] = []
     for word in words:
@@ -150,4 +158,16 @@ def spell_out_settings(arguments: Sequence[str]) -> list[str]:
         if value is None or (found[2] is None and value.startswith("--")):
             raise ConfigError(f"flag --{found[1]}: needs a value; see interlingua config explain")
         settings += ["--set", f"{found[1]}={value}"]
-    return kept + settings + rest
+    return kept + settings
+
+
+def _join_hyphens(arguments: Sequence[str]) -> list[str]:
+    joined: list[str] = []
+    for word in arguments:
+        if word != "-":
+            joined.append(word)
+        elif joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += "=-"
+        else:
+            joined.append("--input=-")
+    return joined

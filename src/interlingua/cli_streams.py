@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "count_flags",
     "note",
-    "note_cuts",
+    "note_marks",
     "one_line",
     "open_output",
     "print_json",
@@ -126,6 +126,10 @@ def open_output(name: str) -> Iterator[Write]:
         yield say
         return
     path = Path(name)
+    if not path.parent.is_dir():
+        raise OutputError(
+            f"{path}: there is no folder {path.parent}; make it first, or correct the name"
+        )
     opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
     with opened as file:
         yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
@@ -184,8 +188,8 @@ def count_flags(
         yield each
 
 
-def note_cuts(counts: Counter[str], longest: int) -> None:
-    """Say how many sources were cut to ``longest`` tokens, and how many translations never came to an end."""
+def note_marks(counts: Counter[str], longest: int) -> None:
+    """Say how many sources were cut to ``longest`` tokens, and how many translations have no end or nothing in them."""
     if cut := counts["truncated-source"]:
         words = "source is longer" if cut == 1 else "sources are longer"
         note(
@@ -197,6 +201,12 @@ def note_cuts(counts: Counter[str], longest: int) -> None:
         note(
             f"{cut:,} {words} cut off at the longest length, before the model ended: the source is unlike "
             "what it was trained on, or too long"
+        )
+    if silent := counts["empty-output"]:
+        words = "translation is" if silent == 1 else "translations are"
+        note(
+            f"{silent:,} {words} empty, although the source is not: the model has learnt too little to say more; "
+            "train it longer, or look at how it was trained"
         )
 
 
@@ -227,9 +237,9 @@ def say(text: str) -> None:
         ) from error
 
 
-def print_json(value: object) -> None:
-    """Write ``value`` as one line of JSON to standard output."""
-    say(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+def print_json(value: object, *, indent: int | None = None) -> None:
+    """Write ``value`` as JSON to standard output, on one line unless it is indented."""
+    say(json.dumps(value, ensure_ascii=False, default=str, indent=indent) + "\n")
 
 
 def report_failure(error: BaseException) -> int:

@@ -52,7 +52,7 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
 
     def locate(key: str) -> str:
         if key in flags:
-            return f"flag --{key}"
+            return f"flag --{key.removeprefix('corpus.').replace('_', '-')}"
         return f"{path}:{_line_of(text, key.split('.'))}"
 
     tree = {name: _expand(value, name, locate) for name, value in tree.items()}

@@ -42,6 +42,11 @@ def choose_device(name: str | torch.device) -> torch.device:
         return torch.device("cuda" if cuda else "mps" if mps else "cpu")
     try:
         device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(
+            f"device is {str(name)!r}; it is one of auto, cpu, cuda, cuda:1 (the second), mps"
+        ) from error
+    try:
         torch.ones(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -43,7 +43,7 @@ class Translation:
     stopped: str
     """``end``: the model ended it; ``max_length``: there was no more room."""
     flags: tuple[str, ...] = ()
-    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended."""
+    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
 
@@ -132,9 +132,12 @@ class Translator:
         A text without anything to translate gives an empty translation. A text of several lines is one text.
 
         Raises:
+            TypeError: ``texts`` is one text, or holds something that is none.
             ConfigError: a value out of range, or more translations asked for than beams.
             ModelError: the model gives not-a-number.
         """
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("translate takes a list of texts: translator.translate([text])")
         decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
         return self._translate(texts, decoding, n_best)
 
@@ -254,14 +257,15 @@ class Translator:
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
         target = self.tokenizers.target
-        cut_off = hypothesis.stopped == "max_length"
+        text = target.decode(list(hypothesis.ids))
+        marks = {"max-length": hypothesis.stopped == "max_length", "empty-output": not text}
         return Translation(
-            text=target.decode(list(hypothesis.ids)),
+            text=text,
             score=hypothesis.score,
             tokens=tuple(target.tokens(list(hypothesis.ids))),
             log_probabilities=hypothesis.log_probabilities,
             stopped=hypothesis.stopped,
-            flags=(*flags, "max-length") if cut_off else flags,
+            flags=(*flags, *(mark for mark, holds in marks.items() if holds)),
         )
 
 

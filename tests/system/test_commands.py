@@ -96,6 +96,15 @@ def test_lines_come_out_as_many_as_go_in(place: Path, capsys: Capture) -> None:
     assert alone.count("\n") == 1
 
 
+def test_a_hyphen_is_standard_input(place: Path) -> None:
+    command = [sys.executable, "-m", "interlingua", "translate", "runs/ro-en"]
+    for typed in (["--input", "-", "--output", "-"], ["-"], []):
+        told = subprocess.run(
+            [*command, *typed], input="unu doi\n\n", capture_output=True, text=True, check=True
+        )
+        assert told.stdout.count("\n") == 2
+
+
 def test_n_best_and_json_tell_scores(place: Path, capsys: Capture) -> None:
     ranked = run("translate runs/ro-en unu doi --n-best 3", capsys).splitlines()
     assert [line.split(" ||| ")[0] for line in ranked] == ["0", "0", "0", "1", "1", "1"]

@@ -14,10 +14,10 @@ import pytest
 
 import interlingua
 from interlingua import cli, cli_streams
-from interlingua.cli_flags import RunFlags, spell_out_settings
+from interlingua.cli_flags import RunFlags, spell_out
 from interlingua.cli_streams import (
     note,
-    note_cuts,
+    note_marks,
     open_output,
     read_aligned,
     read_input,
@@ -170,7 +170,7 @@ def test_a_mistake_on_the_command_line_is_told_in_one_plain_line(
 
 
 def test_settings_are_spelled_out_wherever_they_stand() -> None:
-    assert spell_out_settings(["train", "--training.seed", "7", "c.toml", "--model.d-k=8"]) == [
+    assert spell_out(["train", "--training.seed", "7", "c.toml", "--model.d-k=8"]) == [
         "train",
         "c.toml",
         "--set",
@@ -178,7 +178,7 @@ def test_settings_are_spelled_out_wherever_they_stand() -> None:
         "--set",
         "model.d-k=8",
     ]
-    assert spell_out_settings(["plan", "--a.b", "-1", "--", "--c.d", "e"]) == [
+    assert spell_out(["plan", "--a.b", "-1", "--", "--c.d", "e"]) == [
         "plan",
         "--set",
         "a.b=-1",
@@ -186,8 +186,15 @@ def test_settings_are_spelled_out_wherever_they_stand() -> None:
         "--c.d",
         "e",
     ]
-    assert spell_out_settings(["train", "--a.b="]) == ["train", "--set", "a.b="]
-    assert spell_out_settings(["translate", "--a.b", "7"]) == ["translate", "--a.b", "7"]
+    assert spell_out(["train", "--a.b="]) == ["train", "--set", "a.b="]
+    assert spell_out(["translate", "--a.b", "7"]) == ["translate", "--a.b", "7"]
+
+
+@pytest.mark.parametrize("typed", [["--input", "-"], ["--input=-"], ["-"]])
+def test_a_hyphen_by_itself_is_standard_input_or_output(typed: list[str]) -> None:
+    assert spell_out(["translate", "m", *typed]) == ["translate", "m", "--input=-"]
+    assert spell_out(["translate", "m", *typed, "--output", "-"])[-1] == "--output=-"
+    assert spell_out(["translate", "m", "--", *typed]) == ["translate", "m", "--", *typed]
 
 
 def test_flags_win_over_the_file_and_name_their_keys(tmp_path: Path) -> None:
@@ -262,11 +269,13 @@ def test_text_from_windows_is_remarked_on_wherever_it_comes_from(
 
 
 def test_what_was_cut_is_told_with_its_number(capsys: Capture) -> None:
-    note_cuts(Counter({"truncated-source": 1, "max-length": 2000, "empty": 3}), 256)
+    note_marks(Counter({"truncated-source": 1, "max-length": 2000, "empty": 3}), 256)
     source, target = capsys.readouterr().err.splitlines()
     assert source.startswith("1 source is longer than the 256 tokens")
     assert target.startswith("2,000 translations were cut off")
-    note_cuts(Counter({"empty": 3}), 256)
+    note_marks(Counter({"empty-output": 2}), 256)
+    assert capsys.readouterr().err.startswith("2 translations are empty, although")
+    note_marks(Counter({"empty": 3}), 256)
     assert capsys.readouterr().err == ""
 
 

@@ -107,6 +107,12 @@ def test_no_texts_give_no_translations(copying):
     assert list(copying.translate_lines([])) == []
 
 
+@pytest.mark.parametrize("texts", ["abc", [None], [b"abc"]])
+def test_what_is_no_list_of_texts_is_refused(copying, texts):
+    with pytest.raises(TypeError, match="a list of texts"):
+        copying.translate(texts)
+
+
 def test_several_lines_in_one_text_are_one_text(copying):
     found = copying.translate(["ab\ncd", "e"])
     assert len(found) == 2

@@ -47,9 +47,13 @@ def average_run(run: Path, last: int) -> Path:
             model; the model folder is then as it was.
     """
     run = Path(run)
+    if last < 1:
+        raise ModelError(f"--last {last}: at least one checkpoint is needed")
+    if not run.is_dir():
+        raise ModelError(f"{run}: there is no such run folder")
     store = CheckpointStore(run / "checkpoints", keep=max(last, 2))
     steps = store.steps()
-    if not 1 <= last <= len(steps):
+    if last > len(steps):
         raise ModelError(
             f"{run}: has {len(steps)} checkpoints, so the last {last} cannot be averaged; "
             f"choose 1 to {len(steps)}, or train with --training.keep-checkpoints {last}"

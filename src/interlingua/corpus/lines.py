@@ -63,12 +63,9 @@ def count_lines(path: Path) -> int:
 
 
 def report_carriage_returns(name: Path | str, lines: Sequence[str]) -> str | None:
-    r"""Say that the text ``name`` comes from Windows, when most of its lines end in CR, or None.
-
-    The last line often lacks its end, and a file put together from others may be of both kinds.
-    """
+    r"""Say how many lines of the text ``name`` end in CR, as those from Windows do, or None."""
     ended = sum(line.endswith("\r") for line in lines)
-    if 2 * ended <= len(lines):
+    if not ended:
         return None
     count = "every line ends" if ended == len(lines) else f"{ended:,} of {len(lines):,} lines end"
     return (

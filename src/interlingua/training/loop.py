@@ -205,9 +205,9 @@ class Trainer:
 
     def _finished(self, stop: StopSignal) -> str | None:
         if stop():
-            return "stopped by a signal"
+            return f"stopped by {stop}; the same command goes on from here"
         if self.config.steps and self.state.step >= self.config.steps:
-            return f"{self.config.steps:,} steps are done"
+            return f"step {self.config.steps:,}, the last one, is done"
         if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:
             return f"{self.config.minutes:g} minutes of training are over"
         return self.best.reason_to_stop(self.config.patience or 10)

@@ -52,6 +52,7 @@ class Plan:
     epochs: float
     seconds_a_step: float
     tokens_a_second: float
+    seconds_to_prepare: float
     validations: int
     seconds_a_validation: float
     seconds: float
@@ -59,7 +60,7 @@ class Plan:
     total_memory: int | None
     disk: int
     free_disk: int
-    reasons: tuple[str, ...]
+    chosen: tuple[str, ...]
 
     def to_json(self) -> str:
         """Give every figure by name."""
@@ -70,9 +71,10 @@ class Plan:
         lines = [
             f"{self.training_pairs:,} pairs, {self.target_tokens_an_epoch:,} target tokens an epoch",
             f"{self.parameters:,} parameters",
-            *(f"chosen: {reason}" for reason in self.reasons),
+            *(f"chosen: {reason}" for reason in self.chosen),
             f"{self.steps:,} updates ({self.epochs:.1f} epochs) at {self.seconds_a_step:.3f} s, "
             f"{self.tokens_a_second:,.0f} target tokens a second",
+            f"{self.seconds_to_prepare:.0f} s of preparation, "
             f"{self.validations:,} validations at {self.seconds_a_validation:.1f} s",
             f"time: at most {_duration(self.seconds)}; early stopping may end it sooner, and a run can be "
             "stopped and resumed at any time",
@@ -109,14 +111,27 @@ def plan(config: RunConfig) -> Plan:
     device = choose_device(config.training.device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
+        started = time.perf_counter()
         prepared = prepare(wanted)
+        seconds_to_prepare = time.perf_counter() - started
         prepared_bytes = sum(file.stat().st_size for file in _files(Path(scratch)))
         free_disk = _free_disk(run_dir_of(config))
-        return _probe(prepared, device, prepared_bytes=prepared_bytes, free_disk=free_disk)
+        return _probe(
+            prepared,
+            device,
+            seconds_to_prepare=seconds_to_prepare,
+            prepared_bytes=prepared_bytes,
+            free_disk=free_disk,
+        )
 
 
 def _probe(
-    prepared: Prepared, device: torch.device, *, prepared_bytes: int, free_disk: int
+    prepared: Prepared,
+    device: torch.device,
+    *,
+    seconds_to_prepare: float,
+    prepared_bytes: int,
+    free_disk: int,
 ) -> Plan:
     config = prepared.config
     training = config.training
@@ -142,14 +157,17 @@ def _probe(
         epochs=steps / updates_an_epoch,
         seconds_a_step=seconds_a_step,
         tokens_a_second=tokens_a_step / seconds_a_step,
+        seconds_to_prepare=seconds_to_prepare,
         validations=validations,
         seconds_a_validation=seconds_a_validation,
-        seconds=steps * seconds_a_step + (validations + 1) * seconds_a_validation,
+        seconds=seconds_to_prepare
+        + steps * seconds_a_step
+        + (validations + 1) * seconds_a_validation,
         memory=round(_GROWTH * _peak_memory(device)),
         total_memory=total_memory(device),
         disk=prepared_bytes + parameters * 4 * (3 * checkpoints + 2),
         free_disk=free_disk,
-        reasons=prepared.reasons,
+        chosen=prepared.reasons,
     )
 
 

@@ -233,6 +233,6 @@ def _shards(
     for side, result in (("source", sources), ("target", targets)):
         if result.num_truncated:
             say(
-                f"{result.num_truncated:,} {side} sentences were cut to batching.max_length = {room} tokens"
+                f"{path.name}: {result.num_truncated:,} {side} sentences were cut to batching.max_length = {room} tokens"
             )
     return write_shards(path, sources.ids, targets.ids)

@@ -80,7 +80,8 @@ def set_aside(path: Path) -> Path | None:
     """
     if not path.exists():
         return None
-    path = path.resolve()
+    if path.is_symlink():
+        path = path.resolve()
     number = 1
     while (new := path.with_name(f"{path.name}.{number}")).exists():
         number += 1

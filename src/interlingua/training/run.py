@@ -166,6 +166,11 @@ class _Run:
                     self._write_model(parameters_of(self.trainer.model), None, "of the last update")
             else:
                 self._average(validator)
+        if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
+            reason += (
+                " (as before, so nothing was trained; a larger training.steps, epochs, minutes or patience "
+                "lets it go on, and --fresh starts anew)"
+            )
         self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
             run_dir=self.folder.path,

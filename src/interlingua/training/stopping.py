@@ -26,6 +26,10 @@ class StopSignal:
         """Tell whether the run should stop."""
         return self.number is not None
 
+    def __str__(self) -> str:
+        """Name the signal as its sender knows it."""
+        return "Ctrl-C" if self.number == signal.SIGINT else "SIGTERM"
+
 
 @contextmanager
 def listen_for_stop() -> Iterator[StopSignal]:

@@ -19,6 +19,7 @@ PLAN = Plan(
     epochs=1.0,
     seconds_a_step=1.0,
     tokens_a_second=10.0,
+    seconds_to_prepare=1.0,
     validations=1,
     seconds_a_validation=1.0,
     seconds=12.0,
@@ -26,7 +27,7 @@ PLAN = Plan(
     total_memory=16 * 10**9,
     disk=10**9,
     free_disk=2 * 10**9,
-    reasons=(),
+    chosen=(),
 )
 
 
