@@ -125,8 +125,8 @@ class ModelConfig(Section):
     """Inside the feed-forward sublayer; the paper has none."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Feed-forward non-linearity."""
-    norm: Literal["post", "pre"] = "post"
-    """Layer normalisation after (the paper) or before each sublayer."""
+    norm: Literal["post", "pre"] | None = None
+    """Layer normalisation after (the paper) or before each sublayer (None: after, but before for tasks of rules)."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Position encodings, section 3.5."""
     max_positions: int = Field(default=1024, ge=2)

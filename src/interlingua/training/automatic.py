@@ -208,7 +208,7 @@ def _choose_length(
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None and training.minutes is None:
-        epochs = 12 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
+        epochs = 24 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
         steps = max(1_000 if corpus.is_rules else 2_000, round(epochs * epoch))
         passes = f"at most {steps / epoch:.0f} passes over the corpus"
         reasons.append(f"training.steps = {steps:,}: {passes}")
@@ -225,7 +225,7 @@ def _choose_length(
             why = "the last mistakes go when the updates get small"
             reasons.append(f"training.schedule = linear: {why}")
     if training.peak_learning_rate is None and corpus.is_rules:
-        update["peak_learning_rate"] = 0.003
+        update["peak_learning_rate"] = 0.002
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
     if training.validate_every is None:
@@ -251,6 +251,10 @@ def _choose_sizes(
     for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
         if getattr(model, name) is None:
             update[name] = getattr(sizes, name)
+    if model.norm is None:
+        update["norm"] = "pre" if corpus.is_rules else "post"
+        if corpus.is_rules:
+            reasons.append("model.norm = pre: rules are learnt sooner and more surely")
     if model.dropout is None:
         dropout = _dropout(corpus)
         update["dropout"] = dropout
