@@ -6,6 +6,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``tokenization``: strings <-> ids
 * ``batching``: ids -> padded tensors
 * ``model``: the paper, one section a file
+* ``kernels``: the same numbers, faster
 * ``checkpoints``: weights <-> disk
 * ``decoding``: model + ids -> ids
 * ``translator``: text -> text

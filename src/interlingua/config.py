@@ -180,6 +180,8 @@ class TrainingConfig(Section):
     """Checkpoints kept on disk."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of the matrix products; auto is bfloat16 where the hardware has it."""
+    plain: bool = False
+    """Compute with the plain references instead of the kernels that equal them: slower, to compare."""
     device: str = Field(
         default="auto",
         pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$",

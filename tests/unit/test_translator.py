@@ -109,7 +109,7 @@ def test_no_texts_give_no_translations(copying):
 
 @pytest.mark.parametrize("texts", ["abc", [None], [b"abc"]])
 def test_what_is_no_list_of_texts_is_refused(copying, texts):
-    with pytest.raises(TypeError, match="a list of texts"):
+    with pytest.raises(TypeError, match=r"a list of texts|Type-check"):
         copying.translate(texts)
 
 

@@ -18,7 +18,7 @@ from interlingua.hardware import autocast
 from interlingua.model.transformer import Transformer
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.metrics_log import MetricsLog, append_record
-from interlingua.training.objective import label_smoothed_cross_entropy
+from interlingua.training.objective import batch_loss
 from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.schedule import learning_rate, paper_peak
@@ -146,14 +146,10 @@ class Trainer:
         return total, norm
 
     def _loss(self, batch: Batch) -> torch.Tensor:
-        """Return the summed loss of one batch; padding never reaches the output layer."""
-        real = batch.target_out != self.model.target_pad
         with autocast(self.device, self.dtype):
-            hidden = self.model.decode_hidden(batch.target_in, self.model.encode(batch.source))
-            logits = self.model.project(hidden[real])
-        return label_smoothed_cross_entropy(
-            logits, batch.target_out[real], self.config.label_smoothing
-        )
+            return batch_loss(
+                self.model, batch, self.config.label_smoothing, plain=self.config.plain
+            )
 
     def run(
         self,

@@ -4,7 +4,26 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["label_smoothed_cross_entropy"]
+from interlingua.batching.batch import Batch
+from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
+from interlingua.model.transformer import Transformer
+
+__all__ = ["batch_loss", "label_smoothed_cross_entropy"]
+
+
+def batch_loss(
+    model: Transformer, batch: Batch, epsilon: float, *, plain: bool = False
+) -> Float[Tensor, ""]:
+    """Return the loss of one batch, summed over its target tokens; padding never reaches the output layer.
+
+    A model with a projection of its own, or ``plain``, has all logits at once; the result is the same.
+    """
+    real = batch.target_out != model.target_pad
+    hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))[real]
+    targets = batch.target_out[real]
+    if plain or type(model).project is not Transformer.project:
+        return label_smoothed_cross_entropy(model.project(hidden), targets, epsilon)
+    return projected_cross_entropy(hidden, model.output.weight, targets, epsilon)
 
 
 def label_smoothed_cross_entropy(

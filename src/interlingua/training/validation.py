@@ -12,7 +12,7 @@ from interlingua.hardware import autocast
 from interlingua.model.attention_maps import record_attention
 from interlingua.model.transformer import Transformer
 from interlingua.training.data import TrainingData
-from interlingua.training.objective import label_smoothed_cross_entropy
+from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
 __all__ = ["Validation", "Validator"]
@@ -129,12 +129,8 @@ class Validator:
             for batch in self.data.once():
                 if self.interrupted():
                     return None
-                batch = batch.to(device)
-                real = batch.target_out != model.target_pad
                 with autocast(device, self.dtype):
-                    hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))
-                    logits = model.project(hidden[real])
-                total += float(label_smoothed_cross_entropy(logits, batch.target_out[real], 0.0))
+                    total += float(batch_loss(model, batch.to(device), 0.0))
                 tokens += batch.num_target_tokens
         return total / max(tokens, 1)
 

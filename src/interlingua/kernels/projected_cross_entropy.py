@@ -1,0 +1,81 @@
+"""The output projection and its label-smoothed cross-entropy in one, some tokens at a time.
+
+The plain way holds M x V logits, their softmax and the gradient of both at once: at V = 32,000 more than all else in a
+training step. Here they exist for some of the tokens, in the processor's cache, and the gradient is taken at once.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+__all__ = ["projected_cross_entropy"]
+
+LOGITS = 1 << 22
+FEWEST_ROWS = 256
+"""Logits at a time: few enough for the cache; tokens at a time: enough for a product to be efficient."""
+
+
+def projected_cross_entropy(
+    hidden: Float[Tensor, "M D"],
+    table: Float[Tensor, "V D"],
+    targets: Int[Tensor, "M"],
+    epsilon: float,
+) -> Float[Tensor, ""]:
+    r"""Return ``label_smoothed_cross_entropy(hidden @ table.T, targets, epsilon)``, its plain twin, in nats.
+
+    Under autocast the products are computed as autocast says, and everything else in single precision; otherwise all
+    is computed in the precision of ``hidden``.
+    """
+    device = hidden.device.type
+    low = torch.is_autocast_enabled(device)
+    dtype = torch.get_autocast_dtype(device) if low else hidden.dtype
+    with torch.autocast(device, enabled=False):
+        loss: Tensor = _ProjectedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+            hidden, table, targets, epsilon, dtype
+        )
+        return loss
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    r"""With :math:`p` the softmax of the logits, their gradient is :math:`p - \epsilon / V - (1 - \epsilon)\,[v = y]`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, table: Tensor, targets: Tensor, epsilon: float, dtype: torch.dtype
+    ) -> Tensor:
+        x, words = hidden.to(dtype), table.to(dtype)
+        exact = torch.promote_types(dtype, torch.float32)
+        wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        grad_x = torch.empty_like(x) if wanted else None
+        grad_words = torch.zeros_like(words, dtype=exact) if wanted else None
+        loss = torch.zeros((), dtype=exact, device=hidden.device)
+        rows = max(FEWEST_ROWS, LOGITS // len(words))
+        for start in range(0, len(x), rows):
+            part = x[start : start + rows]
+            target = targets[start : start + rows, None]
+            logits = (part @ words.T).to(exact)
+            loss -= (1 - epsilon) * logits.gather(1, target).sum()
+            loss -= epsilon * logits.mean(1).sum()
+            highest = logits.amax(1, keepdim=True)
+            p = logits.sub_(highest).exp_()
+            total = p.sum(1, keepdim=True)
+            loss += (total.log() + highest).sum()
+            if grad_x is None or grad_words is None:
+                continue
+            p.div_(total).sub_(epsilon / len(words))
+            p.scatter_add_(1, target, p.new_full(target.shape, epsilon - 1))
+            grad = p.to(dtype)
+            torch.mm(grad, words, out=grad_x[start : start + rows])
+            grad_words += grad.T @ part
+        ctx.save_for_backward(grad_x, grad_words)
+        ctx.dtypes = hidden.dtype, table.dtype
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        grad_x, grad_words = ctx.saved_tensors
+        of_hidden, of_table = ctx.dtypes
+        (scale,) = grad_outputs
+        return (grad_x * scale).to(of_hidden), (grad_words * scale).to(of_table), None, None, None

@@ -1,0 +1,92 @@
+"""The fused projection and loss equal their plain twin: loss and gradients, over random shapes."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import interlingua.kernels.projected_cross_entropy as kernel
+from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
+from interlingua.training.objective import label_smoothed_cross_entropy
+
+SHAPES = [(1, 1, 1), (1, 7, 3), (255, 33, 8), (256, 40, 16), (257, 300, 12), (1500, 90, 32)]
+
+
+@pytest.fixture(autouse=True)
+def _several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut even these small cases into pieces of 256 tokens."""
+    monkeypatch.setattr(kernel, "LOGITS", 1)
+
+
+def both(
+    tokens: int, vocabulary: int, width: int, epsilon: float, dtype: torch.dtype
+) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Loss, gradient of the vectors, gradient of the table: plain, then fused."""
+    torch.manual_seed(tokens + vocabulary)
+    hidden = torch.randn(tokens, width, dtype=dtype)
+    table = torch.randn(vocabulary, width, dtype=dtype)
+    targets = torch.randint(vocabulary, (tokens,))
+    found = []
+    for fused in (False, True):
+        x, words = hidden.clone().requires_grad_(), table.clone().requires_grad_()
+        if fused:
+            loss = projected_cross_entropy(x, words, targets, epsilon)
+        else:
+            loss = label_smoothed_cross_entropy(x @ words.T, targets, epsilon)
+        (loss / 3).backward()
+        assert x.grad is not None
+        assert words.grad is not None
+        found.append((loss.detach(), x.grad, words.grad))
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_loss_and_gradients_are_those_of_the_plain_twin(
+    shape: tuple[int, int, int], dtype: torch.dtype, tolerance: float, epsilon: float
+) -> None:
+    plain, fused = both(*shape, epsilon, dtype)
+    for a, b in zip(fused, plain, strict=True):
+        assert a.dtype == b.dtype
+        assert (a - b).abs().max() <= tolerance * max(1.0, float(b.abs().max()))
+
+
+def test_in_bfloat16_it_is_as_near_to_the_truth_as_the_plain_twin() -> None:
+    torch.manual_seed(0)
+    hidden, table = torch.randn(700, 64), 0.3 * torch.randn(500, 64)
+    targets = torch.randint(500, (700,))
+    truth = label_smoothed_cross_entropy(hidden @ table.T, targets, 0.1)
+    grads = []
+    for fused in (False, True):
+        x, words = hidden.clone().requires_grad_(), table.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            if fused:
+                loss = projected_cross_entropy(x, words, targets, 0.1)
+            else:
+                logits = torch.nn.functional.linear(x, words)
+                loss = label_smoothed_cross_entropy(logits, targets, 0.1)
+        loss.backward()
+        assert abs(float(loss.detach() - truth)) <= 0.003 * float(truth)
+        grads.append((x.grad, words.grad))
+    for a, b in zip(*grads, strict=True):
+        assert a is not None
+        assert b is not None
+        assert (a - b).abs().max() <= 0.02 * b.abs().max()
+
+
+def test_without_gradients_it_only_measures() -> None:
+    with torch.inference_mode():
+        hidden, table = torch.randn(600, 8), torch.randn(20, 8)
+        targets = torch.randint(20, (600,))
+        found = projected_cross_entropy(hidden, table, targets, 0.0)
+        wanted = label_smoothed_cross_entropy(hidden @ table.T, targets, 0.0)
+    assert float(found) == pytest.approx(float(wanted), rel=1e-5)
+
+
+def test_no_tokens_give_no_loss_and_gradients_of_zero() -> None:
+    x, words = torch.randn(0, 4, requires_grad=True), torch.randn(5, 4, requires_grad=True)
+    loss = projected_cross_entropy(x, words, torch.zeros(0, dtype=torch.int64), 0.1)
+    loss.backward()
+    assert float(loss.detach()) == 0.0
+    assert words.grad is not None
+    assert not words.grad.any()
