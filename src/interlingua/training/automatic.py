@@ -208,7 +208,7 @@ def _choose_length(
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None and training.minutes is None:
-        epochs = 24 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
+        epochs = 16 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
         steps = max(1_000 if corpus.is_rules else 2_000, round(epochs * epoch))
         passes = f"at most {steps / epoch:.0f} passes over the corpus"
         reasons.append(f"training.steps = {steps:,}: {passes}")
