@@ -126,9 +126,9 @@ def open_output(name: str) -> Iterator[Write]:
         yield say
         return
     path = Path(name)
-    if not path.parent.is_dir():
+    if not path.parent.exists():
         raise OutputError(
-            f"{path}: there is no folder {path.parent}; make it first, or correct the name"
+            f"{path}: cannot be written, as there is no folder {path.parent}; make it first, or correct the name"
         )
     opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
     with opened as file:

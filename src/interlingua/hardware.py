@@ -44,7 +44,7 @@ def choose_device(name: str | torch.device) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise ConfigError(
-            f"device is {str(name)!r}; it is one of auto, cpu, cuda, cuda:1 (the second), mps"
+            f"device is {str(name)!r}, which torch does not know; take auto or cpu, or cuda, cuda:1, mps"
         ) from error
     try:
         torch.ones(1, device=device).item()

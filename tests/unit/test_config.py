@@ -228,13 +228,13 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         (
             "corpus.source",
             "x",
-            "flag --corpus.source: corpus.source is given without corpus.target",
+            "flag --source: corpus.source is given without corpus.target",
         ),
         ("corpus.source", "\udcff", "is not UTF-8"),
         (
             "run_dir",
             "${NOT_SET_ANYWHERE}/x",
-            "flag --run_dir: run_dir needs the environment variable",
+            "flag --run-dir: run_dir needs the environment variable",
         ),
     ],
 )
