@@ -71,9 +71,7 @@ def test_carriage_returns_stay_in_the_text_and_are_reported(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("text", "count"), [("1\r\n2\r\n3", 2), ("1\r\n2\r\n3\n4\r\n", 3)])
-def test_carriage_returns_are_counted(
-    tmp_path: Path, text: str, count: int
-) -> None:
+def test_carriage_returns_are_counted(tmp_path: Path, text: str, count: int) -> None:
     lines = text.replace("\r", "")
     source, target = _write(tmp_path, a_ro=text, a_en=lines)
     report = read_parallel_text([source], [target]).report()
