@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	prove-multi30k prove-scan prove-digits prove-plan
+	bench-training prove-multi30k prove-scan prove-digits prove-plan
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ build: $(READY) ## wheel and sdist in dist/
 
 clean: ## remove the environment and everything that was built
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/training.py
 
 prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (about ten minutes)
 	$(BIN)/python benchmarks/prove_digits.py

@@ -1,0 +1,111 @@
+"""What every trainer under measurement shares: the same ids, the same clock, one line of JSON at the end.
+
+Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
+``python PEER.py BATCHES SIZE MODE THREADS WARMUP STEPS``; BATCHES is a JSON file of id lists, not padded.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STARTED = time.perf_counter()
+
+SIZES: dict[str, dict[str, int]] = {
+    "base": {"d_model": 512, "d_ff": 2048, "heads": 8, "layers": 6},
+    "small": {"d_model": 256, "d_ff": 1024, "heads": 4, "layers": 3},
+    "tiny": {"d_model": 128, "d_ff": 256, "heads": 4, "layers": 4},
+}
+DROPOUT, SMOOTHING = 0.1, 0.1
+PAD, BEGIN, END = 0, 2, 3
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement: which model, in which arithmetic, on which batches."""
+
+    sizes: dict[str, int]
+    mode: str
+    vocabulary: int
+    batches: list[tuple[list[list[int]], list[list[int]]]]
+    warmup: int
+    steps: int
+
+
+def read_task() -> Task:
+    """Read the command line and the batches; set the number of threads."""
+    import torch
+
+    path, size, mode, threads, warmup, steps = sys.argv[1:7]
+    with open(path, encoding="utf-8") as file:
+        data = json.load(file)
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(1)
+    batches = [(batch["source"], batch["target"]) for batch in data["batches"]]
+    return Task(SIZES[size], mode, data["vocabulary"], batches, int(warmup), int(steps))
+
+
+def padded(rows: Sequence[Sequence[int]]) -> Any:
+    """Pad id lists into one tensor."""
+    import torch
+
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+
+
+def with_ends(batch: tuple[list[list[int]], list[list[int]]]) -> tuple[Any, Any, Any, int]:
+    """Pad a batch: source, target to read, target to write, number of target tokens."""
+    source = padded([[*ids, END] for ids in batch[0]])
+    target_in = padded([[BEGIN, *ids] for ids in batch[1]])
+    target_out = padded([[*ids, END] for ids in batch[1]])
+    return source, target_in, target_out, sum(len(ids) + 1 for ids in batch[1])
+
+
+def autocast(mode: str) -> Any:
+    """Return the context of the forward pass: bf16 or not."""
+    import torch
+
+    return torch.autocast("cpu", torch.bfloat16, enabled=mode.startswith("bf16"))
+
+
+def measure(
+    task: Task,
+    step: Callable[[tuple[list[list[int]], list[list[int]]]], float],
+    **more: object,
+) -> None:
+    """Run the steps and print what they came to; ``step`` returns the loss a target token."""
+    import torch
+
+    ready = time.perf_counter()
+    for number in range(task.warmup):
+        step(task.batches[number % len(task.batches)])
+    warm = time.perf_counter()
+    seconds, tokens, losses = 0.0, 0, []
+    for number in range(task.warmup, task.warmup + task.steps):
+        batch = task.batches[number % len(task.batches)]
+        started = time.perf_counter()
+        losses.append(step(batch))
+        seconds += time.perf_counter() - started
+        tokens += sum(len(ids) + 1 for ids in batch[1])
+    found = {
+        "tokens_a_second": tokens / seconds,
+        "seconds": seconds,
+        "tokens": tokens,
+        "loss": sum(losses) / len(losses),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "start_seconds": ready - STARTED,
+        "warmup_seconds": warm - ready,
+        "torch": torch.__version__,
+        **more,
+    }
+    print(json.dumps(found))
+
+
+def compiled(model: Any, mode: str) -> Any:
+    """Compile the model where the mode asks for it."""
+    import torch
+
+    return torch.compile(model, dynamic=True) if mode.endswith("compile") else model

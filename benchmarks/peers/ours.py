@@ -1,0 +1,65 @@
+"""Interlingua's own trainer on the same ids."""
+
+import sys
+
+import torch
+from harness import BEGIN, DROPOUT, END, PAD, measure, read_task
+
+import interlingua
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.hardware import prepare_cpu
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
+
+prepare_cpu(int(sys.argv[4]))
+task = read_task()
+sizes = task.sizes
+model = Transformer(
+    Architecture(
+        encoder_layers=sizes["layers"],
+        decoder_layers=sizes["layers"],
+        d_model=sizes["d_model"],
+        d_ff=sizes["d_ff"],
+        heads=sizes["heads"],
+        dropout=DROPOUT,
+        tie="three-way",
+    ),
+    source_vocabulary=task.vocabulary,
+    target_vocabulary=task.vocabulary,
+    source_pad=PAD,
+    target_pad=PAD,
+)
+config = TrainingConfig(
+    steps=10**6, peak_learning_rate=1e-4, warmup_steps=1, plain=task.mode.endswith("plain")
+)
+trainer = Trainer(
+    model,
+    None,
+    config,
+    device=torch.device("cpu"),
+    dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
+)
+
+
+def step(pairs):
+    batch = make_batch(
+        *pairs,
+        range(len(pairs[0])),
+        source_pad=PAD,
+        source_end=END,
+        target_pad=PAD,
+        target_begin=BEGIN,
+        target_end=END,
+    )
+    loss, _ = trainer.update([batch])
+    return loss
+
+
+measure(
+    task,
+    step,
+    version=interlingua.__version__,
+    parameters=sum(p.numel() for p in model.parameters()),
+)

@@ -1,0 +1,298 @@
+"""Training speed, peers side by side in one run: ``make bench-training``.
+
+Every system trains on the same ids (Multi30k English-German, joint BPE of 8,000, at most 4,096 padded tokens a side),
+pads its own batches in the step, and is timed by the same clock. Rounds are interleaved, so that a noisy minute hits all;
+a ratio is taken within a round, and the median over rounds is reported with its spread.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from prove_commands import corpora, describe_machine
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+RECORD = HERE / "RESULTS.md"
+SIZES = {"base": (512, 2048, 6), "small": (256, 1024, 3), "tiny": (128, 256, 4)}
+"""Width, inner width, layers a stack: for counting operations; ``peers/harness.py`` has them for building."""
+LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another trainer: its script, what to install for it, and the arithmetics to try."""
+
+    script: str
+    packages: tuple[str, ...]
+    modes: tuple[str, ...]
+
+
+PEERS = {
+    "transformers MarianMTModel": Peer(
+        "marian.py", ("transformers==5.23.0",), ("fp32", "bf16", "bf16-compile")
+    ),
+    "torch.nn.Transformer": Peer("torch_transformer.py", (), ("fp32", "bf16", "bf16-compile")),
+    "JoeyNMT": Peer("joey.py", ("joeynmt==2.3.0", "importlib_metadata"), ("fp32", "bf16")),
+    "Eole": Peer("eole_model.py", ("eole==0.6.4", "aiohttp"), ("fp32", "bf16")),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a size, an environment, what we run, which peers count, and the ratio to reach."""
+
+    name: str
+    size: str
+    ours: str
+    peers: str
+    """``all`` modes, or ``fp32`` only."""
+    must: float
+    reach: float
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+ROWS = [
+    Row("base", "base", "bf16", "all", 2.5, 3.5),
+    Row("small", "small", "bf16", "all", 2.5, 4.0),
+    Row("tiny", "tiny", "bf16", "all", 3.0, 5.0),
+    Row("base, fp32", "base", "fp32", "fp32", 1.3, 1.6),
+    Row("small, AVX2", "small", "fp32", "fp32", 1.3, 1.6, tuple(LAPTOP.items())),
+]
+
+
+def main() -> None:
+    """Make the batches and the environments, run the rounds, print and record the table."""
+    arguments = _read_arguments()
+    machine = describe_machine()
+    print(machine)
+    with tempfile.TemporaryDirectory() as scratch:
+        batches = Path(scratch) / "batches.json"
+        write_batches(batches, corpora() / "multi30k_en_de")
+        pythons = {name: environment_of(name, peer) for name, peer in PEERS.items()}
+        found = [
+            measure_row(row, batches, pythons, arguments)
+            for row in ROWS
+            if not arguments.rows or row.name in arguments.rows
+        ]
+    if arguments.json:
+        print(json.dumps({"machine": machine, "rows": found}, indent=2))
+    else:
+        print(table_of(found))
+    if not arguments.rows:
+        record(machine, arguments, found)
+    sys.exit(0 if all(row["ratio"]["median"] >= row["must"] for row in found) else 1)
+
+
+def _read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each system")
+    parser.add_argument("--steps", type=int, default=8, help="timed updates a run")
+    parser.add_argument("--warmup", type=int, default=3, help="updates before the clock starts")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rows", nargs="*", help="names of rows; all by default")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
+    """Cut Multi30k into ids with a joint BPE of 8,000, and the ids into batches of at most 4,096 tokens a side."""
+    import numpy as np
+
+    from interlingua.batching.order import epoch_order
+    from interlingua.corpus.parallel import read_parallel
+    from interlingua.tokenization.train import train_tokenizer
+
+    pairs = read_parallel([corpus / "train.en"], [corpus / "train.de"])
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    tokenizer = train_tokenizer(
+        sources + targets,
+        kind="bpe",
+        vocabulary_size=8000,
+        normalization="nfkc",
+        lowercase=False,
+        byte_level=False,
+    )
+    ids = [[list(row) for row in tokenizer.encode_batch(side)] for side in (sources, targets)]
+    lengths = [np.array([len(row) for row in side]) for side in ids]
+    order = epoch_order(*lengths, batch_tokens=4096, seed=1, epoch=0)[:number]
+    batches = [
+        {"source": [ids[0][i] for i in batch], "target": [ids[1][i] for i in batch]}
+        for batch in order
+    ]
+    path.write_text(json.dumps({"vocabulary": tokenizer.vocabulary_size, "batches": batches}))
+
+
+def flops_of(size: str, batches: Path, warmup: int, steps: int) -> float:
+    """Count the operations of the timed updates: real tokens only, three times the forward pass, 2 a multiply-add."""
+    d, f, layers = SIZES[size]
+    data = json.loads(batches.read_text())
+    total = 0.0
+    for number in range(warmup, warmup + steps):
+        batch = data["batches"][number % len(data["batches"])]
+        for source, target in zip(batch["source"], batch["target"], strict=True):
+            s, t = len(source) + 1, len(target) + 1
+            encoder = 2 * s * (4 * d * d + 2 * d * f) + 4 * s * s * d
+            decoder = (
+                2 * t * (6 * d * d + 2 * d * f) + 4 * s * d * d + 4 * t * t * d + 4 * t * s * d
+            )
+            total += layers * (encoder + decoder) + 2 * t * d * data["vocabulary"]
+    return 3 * total
+
+
+def peak_of(row: Row, threads: int) -> dict[str, float]:
+    """Measure the machine's best matrix products in the row's environment."""
+    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads)]
+    environment = os.environ | dict(row.environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def environment_of(name: str, peer: Peer) -> Path:
+    """Return the Python of a peer's own environment, made when it is not there."""
+    folder = ROOT / ".benchmarks" / peer.script.removesuffix(".py")
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        print(f"installing {name} ...", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "torch==2.13.0", *peer.packages]
+        subprocess.run(install, check=True)
+        (folder / ".ready").touch()
+    return python
+
+
+def run(
+    python: Path, script: str, row: Row, mode: str, batches: Path, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Run one system once and return what it measured; a system that fails counts as nothing, and says why."""
+    command = [
+        *(str(python), str(HERE / "peers" / script), str(batches), row.size, mode),
+        *map(str, (arguments.threads, arguments.warmup, arguments.steps)),
+    ]
+    environment = os.environ | dict(row.environment) | {"OMP_NUM_THREADS": str(arguments.threads)}
+    started = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        print(f"  {script} {mode}: failed: {last}", flush=True)
+        return {"tokens_a_second": 0.0, "failed": last}
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    print(
+        f"  {row.name:12} {script:22} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
+        f"{found['peak_bytes'] / 1e6:6,.0f} MB  loss {found['loss']:.3f}  "
+        f"start {found['start_seconds']:.0f} s, warm-up {found['warmup_seconds']:.0f} s "
+        f"({time.monotonic() - started:.0f} s in all)",
+        flush=True,
+    )
+    return found
+
+
+def measure_row(
+    row: Row, batches: Path, pythons: dict[str, Path], arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Run all systems of one row, round by round."""
+    systems = {
+        (name, mode): (pythons[name], peer.script)
+        for name, peer in PEERS.items()
+        for mode in peer.modes
+        if row.peers == "all" or mode == row.peers
+    }
+    ours = ("Interlingua", row.ours)
+    systems[ours] = (Path(sys.executable), "ours.py")
+    rounds: list[dict[tuple[str, str], dict[str, Any]]] = []
+    flops = flops_of(row.size, batches, arguments.warmup, arguments.steps)
+    used = []
+    for _ in range(arguments.rounds):
+        peak = peak_of(row, arguments.threads)[row.ours]
+        rounds.append(
+            {
+                system: run(python, script, row, system[1], batches, arguments)
+                for system, (python, script) in systems.items()
+            }
+        )
+        seconds = rounds[-1][ours].get("seconds")
+        used.append(flops / seconds / peak if seconds else 0.0)
+    speeds = {system: [one[system]["tokens_a_second"] for one in rounds] for system in systems}
+    best = max((s for s in systems if s != ours), key=lambda s: statistics.median(speeds[s]))
+    ratios = [
+        one[ours]["tokens_a_second"] / max(one[best]["tokens_a_second"], 1e-9) for one in rounds
+    ]
+    return {
+        "name": row.name,
+        "must": row.must,
+        "reach": row.reach,
+        "ratio": spread(ratios),
+        "best_peer": " ".join(best),
+        "share_of_peak": spread(used),
+        "systems": {
+            " ".join(system): {
+                "tokens_a_second": spread(speeds[system]),
+                "peak_bytes": max(one[system].get("peak_bytes", 0) for one in rounds),
+                "version": rounds[0][system].get("version", rounds[0][system].get("torch", "")),
+                "failed": rounds[0][system].get("failed"),
+            }
+            for system in systems
+        },
+    }
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return the median and the extremes."""
+    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """Write the rows as Markdown."""
+    lines = [
+        "| row | system | target tokens/s (median, range) | peak memory |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        for name, system in row["systems"].items():
+            speed = system["tokens_a_second"]
+            lines.append(
+                f"| {row['name']} | {name} {system['version']} | {speed['median']:,.0f} "
+                f"({speed['low']:,.0f} to {speed['high']:,.0f}) | {system['peak_bytes'] / 1e6:,.0f} MB |"
+            )
+    lines += [
+        "",
+        "| row | ratio to the best peer | best peer | must | reach | share of the peak (MFU) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ratio = row["ratio"]
+        lines.append(
+            f"| {row['name']} | {ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}) | "
+            f"{row['best_peer']} | {row['must']} | {row['reach']} | "
+            f"{row['share_of_peak']['median']:.0%} |"
+        )
+    return "\n".join(lines)
+
+
+def record(machine: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """Write the table where the documents point to, with what it depends on."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    RECORD.write_text(
+        f"# Training speed, {date.today().isoformat()}\n\n{machine}, {arguments.threads} threads, commit {commit}; "
+        f"`make bench-training`, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up and "
+        f"{arguments.steps} timed ones a run.\n\n{table_of(rows)}\n",
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()
