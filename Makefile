@@ -45,7 +45,7 @@ build: $(READY) ## wheel and sdist in dist/
 	$(BIN)/python -m build
 
 clean: ## remove the environment and everything that was built
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .benchmarks dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py

@@ -125,7 +125,7 @@ def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
         byte_level=False,
     )
     ids = [[list(row) for row in tokenizer.encode_batch(side)] for side in (sources, targets)]
-    lengths = [np.array([len(row) for row in side]) for side in ids]
+    lengths = [np.array([len(row) + 1 for row in side]) for side in ids]  # and the end symbol
     order = epoch_order(*lengths, batch_tokens=4096, seed=1, epoch=0)[:number]
     batches = [
         {"source": [ids[0][i] for i in batch], "target": [ids[1][i] for i in batch]}
@@ -226,15 +226,14 @@ def measure_row(
         used.append(flops / seconds / peak if seconds else 0.0)
     speeds = {system: [one[system]["tokens_a_second"] for one in rounds] for system in systems}
     best = max((s for s in systems if s != ours), key=lambda s: statistics.median(speeds[s]))
-    ratios = [
-        one[ours]["tokens_a_second"] / max(one[best]["tokens_a_second"], 1e-9) for one in rounds
-    ]
+    pairs = [(one[ours]["tokens_a_second"], one[best]["tokens_a_second"]) for one in rounds]
+    ratios = [mine / theirs if theirs else 0.0 for mine, theirs in pairs]
     return {
         "name": row.name,
         "must": row.must,
         "reach": row.reach,
         "ratio": spread(ratios),
-        "best_peer": " ".join(best),
+        "best_peer": " ".join(best) if speeds[best][0] else "none ran",
         "share_of_peak": spread(used),
         "systems": {
             " ".join(system): {
@@ -261,6 +260,9 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     ]
     for row in rows:
         for name, system in row["systems"].items():
+            if system["failed"]:
+                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | |")
+                continue
             speed = system["tokens_a_second"]
             lines.append(
                 f"| {row['name']} | {name} {system['version']} | {speed['median']:,.0f} "

@@ -19,7 +19,8 @@ from eole.utils.loss import LossCompute  # noqa: E402
 from eole.utils.misc import get_autocast  # noqa: E402
 from eole.utils.optimizers import Optimizer  # noqa: E402
 
-folder = Path(tempfile.mkdtemp())
+scratch = tempfile.TemporaryDirectory()
+folder = Path(scratch.name)
 words = ["<pad>", "<unk>", "<s>", "</s>", *map(str, range(4, task.vocabulary))]
 (folder / "vocab").write_text("".join(f"{word}\t1\n" for word in words))
 (folder / "text").write_text("4 5\n")

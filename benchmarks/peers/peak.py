@@ -8,7 +8,7 @@ import torch
 
 
 def peak(dtype: torch.dtype, side: int = 2048) -> float:
-    """Return FLOP a second of the best of ten products of two square matrices."""
+    """Return FLOP a second of the best of a dozen products of two square matrices."""
     a, b = torch.randn(side, side).to(dtype), torch.randn(side, side).to(dtype)
     best = float("inf")
     for _ in range(12):

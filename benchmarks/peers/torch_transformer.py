@@ -1,4 +1,7 @@
-"""torch.nn.Transformer in an ordinary loop: what somebody writes who has read the documentation."""
+"""torch.nn.Transformer in an ordinary loop: what somebody writes who has read the documentation.
+
+Its dropout falls on attention weights and inside the feed-forward layers too, and has no switch.
+"""
 
 import math
 

@@ -22,6 +22,8 @@ __all__ = [
 
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
+_WITH_TEXT = ("translate", "tokenize")
+_SWITCHES = {"--json", "--ids", "--fresh"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +166,12 @@ def _spell_out_settings(arguments: Sequence[str]) -> list[str]:
 def _join_hyphens(arguments: Sequence[str]) -> list[str]:
     joined: list[str] = []
     for word in arguments:
-        if word != "-":
-            joined.append(word)
-        elif joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+        before = joined[-1] if joined else ""
+        takes_value = before.startswith("--") and "=" not in before and before not in _SWITCHES
+        if word == "-" and takes_value:
             joined[-1] += "=-"
-        else:
+        elif word == "-" and arguments[0] in _WITH_TEXT:
             joined.append("--input=-")
+        else:
+            joined.append(word)
     return joined

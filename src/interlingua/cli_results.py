@@ -30,7 +30,7 @@ def describe_training(result: TrainResult) -> str:
     lines.append(f"model: {result.model_dir}")
     lines.append(f'next: interlingua translate {result.run_dir} "..."')
     if result.signal is not None:
-        lines.append("the same command again continues from here")
+        lines.append("the same command again, without --fresh, continues from here")
     return "\n".join(lines) + "\n"
 
 

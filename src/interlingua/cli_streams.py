@@ -126,13 +126,21 @@ def open_output(name: str) -> Iterator[Write]:
         yield say
         return
     path = Path(name)
-    if not path.parent.exists():
+    if _is_missing(path.parent):
         raise OutputError(
             f"{path}: cannot be written, as there is no folder {path.parent}; make it first, or correct the name"
         )
     opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
     with opened as file:
         yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def _is_missing(folder: Path) -> bool:
+    """Tell that there is no such folder; one that may not be looked into says so when it is written to."""
+    try:
+        return not folder.exists()
+    except OSError:
+        return False
 
 
 def _is_device(path: Path) -> bool:

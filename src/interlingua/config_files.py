@@ -32,6 +32,12 @@ __all__ = ["find_settings", "load_config", "save_config", "write_config"]
 _VARIABLE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
 
+_SHORT_FLAGS = {
+    *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
+    *("corpus.valid_source", "corpus.valid_target"),
+}
+"""Keys whose flags go without the section: --source, not --corpus.source."""
+
 Locate = Callable[[str], str]
 Values = Mapping[str, str | tuple[str, ...]]
 
@@ -52,7 +58,8 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
 
     def locate(key: str) -> str:
         if key in flags:
-            return f"flag --{key.removeprefix('corpus.').replace('_', '-')}"
+            name = key.removeprefix("corpus.") if key in _SHORT_FLAGS else key
+            return f"flag --{name.replace('_', '-')}"
         return f"{path}:{_line_of(text, key.split('.'))}"
 
     tree = {name: _expand(value, name, locate) for name, value in tree.items()}

@@ -193,7 +193,7 @@ FLAGS = [
     ),
     Case("nothing to inspect", "inspect model \u3000 --output figures", 2, ("the text is empty",)),
     Case("no such key", "config explain training.sed", 2, ("did you mean training.seed?",)),
-    Case("nothing to average", "average model --last 0", 5, ("at least one checkpoint",)),
+    Case("nothing to average", "average model --last 0", 2, ("at least one checkpoint",)),
     Case("no run to average", "average nowhere --last 1", 5, ("nowhere: there is no such run",)),
     Case("no checkpoints to average", "average model --last 1", 5, ("model: has no checkpoints",)),
 ]

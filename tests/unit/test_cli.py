@@ -197,6 +197,12 @@ def test_a_hyphen_by_itself_is_standard_input_or_output(typed: list[str]) -> Non
     assert spell_out(["translate", "m", "--", *typed]) == ["translate", "m", "--", *typed]
 
 
+def test_a_switch_takes_no_hyphen_and_other_commands_no_input() -> None:
+    assert spell_out(["tokenize", "m", "--ids", "-"]) == ["tokenize", "m", "--ids", "--input=-"]
+    assert spell_out(["inspect", "m", "-"]) == ["inspect", "m", "-"]
+    assert spell_out(["evaluate", "m", "--output", "-"]) == ["evaluate", "m", "--output=-"]
+
+
 def test_flags_win_over_the_file_and_name_their_keys(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text('[corpus]\nsource = "a.ro"\ntarget = "a.en"\n[training]\nseed = 3\nsteps = 9\n')

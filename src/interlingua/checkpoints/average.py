@@ -10,7 +10,7 @@ from interlingua.checkpoints.card import card_of_other_weights
 from interlingua.checkpoints.model_folder import load_model_folder, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import check_tensors, parameters_of
-from interlingua.errors import ModelError
+from interlingua.errors import ConfigError, ModelError
 
 __all__ = ["average_run", "average_weights"]
 
@@ -43,12 +43,13 @@ def average_run(run: Path, last: int) -> Path:
     Nobody chose a damaged checkpoint away: it is an error, not an average of others.
 
     Raises:
+        ConfigError: ``last`` is less than one.
         ModelError: the run has no model, or fewer than ``last`` checkpoints, or one that is damaged or of another
             model; the model folder is then as it was.
     """
     run = Path(run)
     if last < 1:
-        raise ModelError(f"--last {last}: at least one checkpoint is needed")
+        raise ConfigError(f"--last {last}: at least one checkpoint is needed")
     if not run.is_dir():
         raise ModelError(f"{run}: there is no such run folder")
     store = CheckpointStore(run / "checkpoints", keep=max(last, 2))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 __all__ = ["projected_cross_entropy"]
 
@@ -33,7 +34,7 @@ def projected_cross_entropy(
     dtype = torch.get_autocast_dtype(device) if low else hidden.dtype
     with torch.autocast(device, enabled=False):
         loss: Tensor = _ProjectedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            hidden, table, targets, epsilon, dtype
+            hidden, table, targets, epsilon, dtype, torch.is_grad_enabled()
         )
         return loss
 
@@ -43,11 +44,16 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, table: Tensor, targets: Tensor, epsilon: float, dtype: torch.dtype
+        ctx: Any,
+        hidden: Tensor,
+        table: Tensor,
+        targets: Tensor,
+        epsilon: float,
+        dtype: torch.dtype,
+        wanted: bool,
     ) -> Tensor:
         x, words = hidden.to(dtype), table.to(dtype)
         exact = torch.promote_types(dtype, torch.float32)
-        wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
         grad_x = torch.empty_like(x) if wanted else None
         grad_words = torch.zeros_like(words, dtype=exact) if wanted else None
         loss = torch.zeros((), dtype=exact, device=hidden.device)
@@ -56,12 +62,15 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             part = x[start : start + rows]
             target = targets[start : start + rows, None]
             logits = (part @ words.T).to(exact)
-            loss -= (1 - epsilon) * logits.gather(1, target).sum()
-            loss -= epsilon * logits.mean(1).sum()
-            highest = logits.amax(1, keepdim=True)
-            p = logits.sub_(highest).exp_()
+            logits.sub_(
+                logits.amax(1, keepdim=True)
+            )  # changes no softmax, and no exponential overflows
+            wished = (1 - epsilon) * logits.gather(1, target) + epsilon * logits.mean(
+                1, keepdim=True
+            )
+            p = logits.exp_()
             total = p.sum(1, keepdim=True)
-            loss += (total.log() + highest).sum()
+            loss += (total.log() - wished).sum()
             if grad_x is None or grad_words is None:
                 continue
             p.div_(total).sub_(epsilon / len(words))
@@ -74,8 +83,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         return loss
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    @once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         grad_x, grad_words = ctx.saved_tensors
         of_hidden, of_table = ctx.dtypes
         (scale,) = grad_outputs
-        return (grad_x * scale).to(of_hidden), (grad_words * scale).to(of_table), None, None, None
+        return grad_x.to(of_hidden) * scale, grad_words.to(of_table) * scale, *[None] * 4

@@ -201,7 +201,7 @@ class Trainer:
 
     def _finished(self, stop: StopSignal) -> str | None:
         if stop():
-            return f"stopped by {stop}; the same command goes on from here"
+            return f"stopped by {stop}"
         if self.config.steps and self.state.step >= self.config.steps:
             return f"step {self.config.steps:,}, the last one, is done"
         if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:

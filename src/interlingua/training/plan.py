@@ -237,6 +237,7 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
         num_sentences=config.training.validate_sentences,
         dtype=trainer.dtype,
         interrupted=lambda: False,
+        plain=config.training.plain,
     )
     started = time.perf_counter()
     measured = validator.measure(trainer.model)

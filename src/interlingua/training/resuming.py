@@ -65,6 +65,8 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
                     f"not {value}; use --fresh to start anew, or another --run-dir"
                 )
         taken = {name: value for name, value in changed.items() if value is not None}
+        if section == "training" and "epochs" in taken and "steps" not in now.model_fields_set:
+            taken["steps"] = None  # the number that followed from the earlier epochs
         sections[section] = before.model_copy(update=taken)
     return earlier.model_copy(update={"run_dir": folder.path, **sections})
 
@@ -80,8 +82,10 @@ def set_aside(path: Path) -> Path | None:
     """
     if not path.exists():
         return None
-    if path.is_symlink():
-        path = path.resolve()
+    if not path.name:
+        raise OutputError(
+            f"{path}: has no name that .1 could be put after; choose another --run-dir"
+        )
     number = 1
     while (new := path.with_name(f"{path.name}.{number}")).exists():
         number += 1

@@ -151,6 +151,7 @@ class _Run:
                 num_sentences=config.validate_sentences,
                 dtype=self.trainer.dtype,
                 interrupted=stop,
+                plain=config.plain,
             )
             reason = self.trainer.run(
                 metrics=log,
@@ -167,10 +168,7 @@ class _Run:
             else:
                 self._average(validator)
         if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
-            reason += (
-                " (as before, so nothing was trained; a larger training.steps, epochs, minutes or patience "
-                "lets it go on, and --fresh starts anew)"
-            )
+            reason += " (as it was before: nothing is left to train; --fresh starts anew)"
         self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
             run_dir=self.folder.path,

@@ -45,12 +45,14 @@ class Validator:
         num_sentences: int,
         dtype: torch.dtype,
         interrupted: Callable[[], bool],
+        plain: bool = False,
     ) -> None:
         self.data = data
         self.translator = translator
         self.pairs = _spread(data.pairs, num_sentences)
         self.dtype = dtype
         self.interrupted = interrupted
+        self.plain = plain
         self.tokenize = choose_tokenizer(translator.target_lang)
 
     def measure(self, model: Transformer) -> tuple[Validation, list[str]] | None:
@@ -130,7 +132,7 @@ class Validator:
                 if self.interrupted():
                     return None
                 with autocast(device, self.dtype):
-                    total += float(batch_loss(model, batch.to(device), 0.0))
+                    total += float(batch_loss(model, batch.to(device), 0.0, plain=self.plain))
                 tokens += batch.num_target_tokens
         return total / max(tokens, 1)
 

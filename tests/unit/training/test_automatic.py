@@ -87,6 +87,15 @@ def test_nothing_is_left_open(pairs: list[SentencePair]) -> None:
     assert reasons
 
 
+def test_rules_are_normalised_before_and_languages_after() -> None:
+    rules, reasons = choose(RunConfig(), DIGITS)
+    assert (rules.model.norm, rules.training.peak_learning_rate) == ("pre", 0.002)
+    assert any(reason.startswith("model.norm = pre") for reason in reasons)
+    assert choose(RunConfig(), TEXT)[0].model.norm == "post"
+    wanted = RunConfig(model=ModelConfig(norm="post"))
+    assert choose(wanted, DIGITS)[0].model.norm == "post"
+
+
 def test_epochs_become_steps() -> None:
     config = RunConfig(training=TrainingConfig(epochs=3, accumulate=2))
     chosen, _ = choose(config, TEXT, batches=101)

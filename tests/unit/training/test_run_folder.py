@@ -74,6 +74,30 @@ def test_a_resumed_run_keeps_its_choices_and_takes_what_may_change(tmp_path: Pat
     assert config.training.peak_learning_rate == 0.001
 
 
+def test_more_passes_replace_the_steps_that_followed_from_fewer(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(epochs=2, steps=100)))
+    more = resumed_config(RunConfig(training=TrainingConfig(epochs=4)), folder)
+    assert (more.training.epochs, more.training.steps) == (4, None)
+    both = resumed_config(RunConfig(training=TrainingConfig(epochs=4, steps=150)), folder)
+    assert (both.training.epochs, both.training.steps) == (4, 150)
+
+
+def test_a_link_to_a_run_is_renamed_and_the_run_stays(tmp_path: Path) -> None:
+    make_run(tmp_path / "real", RunConfig())
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert set_aside(tmp_path / "link") == tmp_path / "link.1"
+    assert (tmp_path / "real").is_dir()
+    assert not (tmp_path / "link").exists()
+
+
+def test_the_current_folder_is_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="choose another --run-dir"):
+        set_aside(Path("."))
+
+
 def test_a_resumed_run_refuses_another_model_or_seed(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4)))
     with pytest.raises(ConfigError, match=r"training\.seed = 4, not 5.*--fresh"):
