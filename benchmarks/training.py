@@ -30,7 +30,7 @@ LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 @dataclass(frozen=True)
 class Peer:
-    """Another trainer: its script, what to install for it, and the arithmetics to try."""
+    """Another trainer: its script, what to install for it, and the kinds of arithmetic to try."""
 
     script: str
     packages: tuple[str, ...]
