@@ -18,13 +18,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from peers.harness import SIZES
 from prove_commands import corpora, describe_machine
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RECORD = HERE / "RESULTS.md"
-SIZES = {"base": (512, 2048, 6), "small": (256, 1024, 3), "tiny": (128, 256, 4)}
-"""Width, inner width, layers a stack: for counting operations; ``peers/harness.py`` has them for building."""
 LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 
@@ -136,7 +135,7 @@ def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
 
 def flops_of(size: str, batches: Path, warmup: int, steps: int) -> float:
     """Count the operations of the timed updates: real tokens only, three times the forward pass, 2 a multiply-add."""
-    d, f, layers = SIZES[size]
+    d, f, layers = (SIZES[size][name] for name in ("d_model", "d_ff", "layers"))
     data = json.loads(batches.read_text())
     total = 0.0
     for number in range(warmup, warmup + steps):

@@ -56,12 +56,12 @@ def padded(rows: Sequence[Sequence[int]]) -> Any:
     return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 
 
-def with_ends(batch: tuple[list[list[int]], list[list[int]]]) -> tuple[Any, Any, Any, int]:
-    """Pad a batch: source, target to read, target to write, number of target tokens."""
+def with_ends(batch: tuple[list[list[int]], list[list[int]]]) -> tuple[Any, Any, Any]:
+    """Pad a batch: source, target to read, target to write."""
     source = padded([[*ids, END] for ids in batch[0]])
     target_in = padded([[BEGIN, *ids] for ids in batch[1]])
     target_out = padded([[*ids, END] for ids in batch[1]])
-    return source, target_in, target_out, sum(len(ids) + 1 for ids in batch[1])
+    return source, target_in, target_out
 
 
 def autocast(mode: str) -> Any:
@@ -102,6 +102,38 @@ def measure(
         **more,
     }
     print(json.dumps(found))
+
+
+def train(
+    task: Task,
+    model: Any,
+    loss_of: Callable[[tuple[list[list[int]], list[list[int]]]], Any],
+    **more: object,
+) -> None:
+    """Measure an ordinary loop around ``loss_of``, which gives the loss a target token: AdamW, clipping at 1."""
+    import torch
+
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+
+    def step(batch: tuple[list[list[int]], list[list[int]]]) -> float:
+        optimizer.zero_grad()
+        with autocast(task.mode):
+            loss = loss_of(batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return float(loss.item())
+
+    measure(task, step, parameters=sum(p.numel() for p in model.parameters()), **more)
+
+
+def smoothed_loss(logits: Any, targets: Any) -> Any:
+    """Return torch's own label-smoothed cross-entropy a token, padding left out."""
+    import torch
+
+    return torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING
+    )
 
 
 def compiled(model: Any, mode: str) -> Any:

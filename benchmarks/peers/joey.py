@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import joeynmt
 import torch
-from harness import BEGIN, DROPOUT, END, PAD, SMOOTHING, autocast, measure, padded, read_task
+from harness import BEGIN, DROPOUT, END, PAD, SMOOTHING, padded, read_task, train
 from joeynmt.batch import Batch
 from joeynmt.model import build_model
 from joeynmt.vocabulary import Vocabulary
-from torch import nn
 
 task = read_task()
 sizes = task.sizes
@@ -60,10 +59,9 @@ model = build_model(
     vocabulary,
 ).train()
 model.loss_function = ("crossentropy", SMOOTHING)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
 
 
-def step(pairs):
+def loss_of(pairs):
     source = padded([[*ids, END] for ids in pairs[0]])
     target = padded([[BEGIN, *ids, END] for ids in pairs[1]])
     batch = Batch(
@@ -77,19 +75,8 @@ def step(pairs):
         pad_index=PAD,
         eos_index=END,
     )
-    optimizer.zero_grad()
-    with autocast(task.mode):
-        total, _, _, _ = model(return_type="loss", **vars(batch))
-        loss = batch.normalize(total, "tokens")
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
+    total, _, _, _ = model(return_type="loss", **vars(batch))
+    return batch.normalize(total, "tokens")
 
 
-measure(
-    task,
-    step,
-    version=joeynmt.__version__,
-    parameters=sum(p.numel() for p in model.parameters()),
-)
+train(task, model, loss_of, version=joeynmt.__version__)

@@ -1,20 +1,17 @@
 """transformers' MarianMTModel with torch's AdamW."""
 
-import torch
 import transformers
 from harness import (
     BEGIN,
     DROPOUT,
     END,
     PAD,
-    SMOOTHING,
-    autocast,
     compiled,
-    measure,
     read_task,
+    smoothed_loss,
+    train,
     with_ends,
 )
-from torch import nn
 from transformers import MarianConfig, MarianMTModel
 
 task = read_task()
@@ -43,29 +40,12 @@ model = MarianMTModel(
     )
 ).train()
 call = compiled(model, task.mode)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
-criterion = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=SMOOTHING)
 
 
-def step(batch):
-    source, target_in, target_out, _ = with_ends(batch)
-    optimizer.zero_grad()
-    with autocast(task.mode):
-        logits = call(
-            input_ids=source,
-            attention_mask=source != PAD,
-            decoder_input_ids=target_in,
-        ).logits
-        loss = criterion(logits.flatten(0, 1), target_out.flatten())
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
+def loss_of(batch):
+    source, target_in, target_out = with_ends(batch)
+    found = call(input_ids=source, attention_mask=source != PAD, decoder_input_ids=target_in)
+    return smoothed_loss(found.logits, target_out)
 
 
-measure(
-    task,
-    step,
-    version=transformers.__version__,
-    parameters=sum(p.numel() for p in model.parameters()),
-)
+train(task, model, loss_of, version=transformers.__version__)

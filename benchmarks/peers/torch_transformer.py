@@ -6,7 +6,7 @@ Its dropout falls on attention weights and inside the feed-forward layers too, a
 import math
 
 import torch
-from harness import DROPOUT, PAD, SMOOTHING, autocast, compiled, measure, read_task, with_ends
+from harness import DROPOUT, PAD, compiled, read_task, smoothed_loss, train, with_ends
 from torch import Tensor, nn
 
 
@@ -55,20 +55,11 @@ class Model(nn.Module):
 task = read_task()
 model = Model(task.vocabulary, task.sizes)
 call = compiled(model, task.mode)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
-criterion = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=SMOOTHING)
 
 
-def step(batch):
-    source, target_in, target_out, _ = with_ends(batch)
-    optimizer.zero_grad()
-    with autocast(task.mode):
-        logits = call(source, target_in)
-        loss = criterion(logits.flatten(0, 1), target_out.flatten())
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
+def loss_of(batch):
+    source, target_in, target_out = with_ends(batch)
+    return smoothed_loss(call(source, target_in), target_out)
 
 
-measure(task, step, parameters=sum(p.numel() for p in model.parameters()))
+train(task, model, loss_of)
