@@ -53,8 +53,7 @@ def step(pairs):
         target_begin=BEGIN,
         target_end=END,
     )
-    loss, _ = trainer.update([batch])
-    return loss
+    return trainer.update([batch]).loss
 
 
 measure(

@@ -12,6 +12,7 @@ __all__ = ["earlier_config", "resumed_config", "set_aside"]
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
     *("average_last", "keep_checkpoints", "threads", "device", "dtype", "plain"),
+    *("non_finite", "worker_timeout"),
     *("peak_learning_rate", "warmup_steps", "clip_norm"),
 }
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
