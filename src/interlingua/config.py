@@ -82,6 +82,8 @@ class TokenizationConfig(Section):
     """Fold case; the output is then lower-cased too."""
     byte_level: bool = False
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
+    training_pairs: int = Field(default=1_000_000, ge=1)
+    """Pairs that the vocabulary is learnt from; of a larger corpus this many are taken, evenly spread."""
     sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
     (MaxMatch-dropout), or 1 - alpha for unigram. Batches are made by the lengths without it, so that theirs can

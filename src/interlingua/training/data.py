@@ -32,6 +32,7 @@ class TrainingData:
 
     shards: Shards
     pairs: Sequence[SentencePair]
+    """The text of the pairs, where it is wanted: for subword sampling, and for validation. Else none."""
     tokenizers: TokenizerPair
     batch_tokens: int
     max_length: int

@@ -151,7 +151,7 @@ def _probe(
     checkpoints = min(kept, validations) + 1
     return Plan(
         parameters=parameters,
-        training_pairs=len(prepared.training.pairs),
+        training_pairs=len(prepared.training.shards),
         target_tokens_an_epoch=int(prepared.training.shards.target_lengths.sum()),
         steps=steps,
         epochs=steps / updates_an_epoch,

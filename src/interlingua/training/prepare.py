@@ -1,18 +1,23 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from interlingua.batching.encoding import Encoder, encode_chunks
 from interlingua.batching.order import epoch_order
-from interlingua.batching.shards import Shards, write_shards
-from interlingua.batching.truncation import truncate
+from interlingua.batching.shard_writer import ShardWriter
+from interlingua.batching.shards import Shards, StoredPairs, open_shards
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
-from interlingua.corpus.pairs import SentencePair
-from interlingua.errors import ConfigError
+from interlingua.corpus.scan import ParallelFiles
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
@@ -22,7 +27,6 @@ from interlingua.training.automatic import (
     architecture_of,
     choose_model,
     choose_tokenization,
-    measure_corpus,
 )
 from interlingua.training.corpus_of_run import (
     RunCorpus,
@@ -38,6 +42,9 @@ from interlingua.training.run_folder import RunFolder
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
 Say = Callable[[str], None]
+
+_PAIRS_FOR_WORKERS = 60_000
+"""Fewer pairs are not worth the half second that a process takes to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,44 +105,45 @@ def prepare_locked(
     """
     earlier = earlier_config(folder)
     corpus = corpus or read_corpus(config, folder, say)
-    same_corpus = is_locked_to(folder, corpus.files)
+    same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
             f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
             "hold now; use --fresh to start anew, or another --run-dir"
         )
-    statistics = measure_corpus(corpus.training)
+    sample = config.tokenization.training_pairs
+    statistics = corpus.statistics(sample)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
     config = config.model_copy(update={"tokenization": tokenization})
+    if corpus.num_training > sample:
+        reasons.append(
+            f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
+            f"evenly spread over all {corpus.num_training:,}"
+        )
     if same_corpus and earlier and earlier.tokenization == tokenization:
         tokenizers = TokenizerPair.load(folder.tokenizer)
     else:
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
-    training = _shards(config, folder.shards / "training", corpus.training, tokenizers, say)
-    validation = _shards(config, folder.shards / "validation", corpus.validation, tokenizers, say)
+    training = _shards(config, folder, corpus, tokenizers, "training", say)
+    validation = _shards(config, folder, corpus, tokenizers, "validation", say)
+    corpus.check_unchanged()
     config, more = _choose_rest(config, statistics, training, folder, device)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")
     save_config(config, folder.config)
-    lock_corpus(folder, corpus.files)
+    lock_corpus(folder, corpus.files, corpus.prints)
+    corpus.save(folder, statistics, sample)
     folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
-    data, held_back = [
-        _data(config, tokenizers, shards, pairs, sampling)
-        for shards, pairs, sampling in (
-            (training, corpus.training, config.tokenization.sampling),
-            (validation, corpus.validation, 0.0),
-        )
-    ]
     return Prepared(
         config=config,
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
         files=corpus.files,
-        training=data,
-        validation=held_back,
+        training=_data(config, tokenizers, training, config.tokenization.sampling),
+        validation=_data(config, tokenizers, validation, 0.0),
         reasons=tuple(reasons),
     )
 
@@ -178,13 +186,12 @@ def _data(
     config: RunConfig,
     tokenizers: TokenizerPair,
     shards: Shards,
-    pairs: Sequence[SentencePair],
     sampling: float,
 ) -> TrainingData:
     assert config.batching.batch_tokens is not None
     return TrainingData(
         shards=shards,
-        pairs=pairs,
+        pairs=StoredPairs(shards) if shards.keeps_text else (),
         tokenizers=tokenizers,
         batch_tokens=config.batching.batch_tokens,
         max_length=config.batching.max_length,
@@ -194,23 +201,22 @@ def _data(
 
 
 def _train_tokenizers(
-    config: RunConfig, folder: RunFolder, pairs: Sequence[SentencePair], say: Say
+    config: RunConfig, folder: RunFolder, text: ParallelFiles, say: Say
 ) -> TokenizerPair:
     chosen = config.tokenization
     assert chosen.kind is not None
     assert chosen.vocabulary_size is not None
-    sides = [[pair.source for pair in pairs], [pair.target for pair in pairs]]
-    texts = [sides[0] + sides[1]] if chosen.shared else sides
+    sides = (("source", "target"),) if chosen.shared else (("source",), ("target",))
     trained = [
         train_tokenizer(
-            side,
+            _sentences(text, side, chosen.training_pairs),
             kind=chosen.kind,
             vocabulary_size=chosen.vocabulary_size,
             normalization=chosen.normalization,
             lowercase=chosen.lowercase,
             byte_level=chosen.byte_level,
         )
-        for side in texts
+        for side in sides
     ]
     tokenizers = TokenizerPair(trained[0], trained[-1], shared=bool(chosen.shared))
     with replace_folder(folder.tokenizer) as new:
@@ -220,19 +226,85 @@ def _train_tokenizers(
     return tokenizers
 
 
+def _sentences(text: ParallelFiles, sides: tuple[str, ...], sample: int) -> Iterator[str]:
+    """Yield one side or both of the pairs that a vocabulary is learnt from; their order does not matter."""
+    for pair in text.pairs(sample):
+        for side in sides:
+            yield pair.source if side == "source" else pair.target
+
+
 def _shards(
     config: RunConfig,
-    path: Path,
-    pairs: Sequence[SentencePair],
+    folder: RunFolder,
+    corpus: RunCorpus,
     tokenizers: TokenizerPair,
+    part: str,
     say: Say,
 ) -> Shards:
-    room = config.batching.max_length
-    sources = truncate(tokenizers.source.encode_batch([pair.source for pair in pairs]), room)
-    targets = truncate(tokenizers.target.encode_batch([pair.target for pair in pairs]), room)
-    for side, result in (("source", sources), ("target", targets)):
-        if result.num_truncated:
+    """Open the shards of one part if they are there and fit; else write them, or finish what was begun."""
+    encoder = Encoder(
+        tokenizers,
+        config.batching.max_length,
+        keep_text=part == "validation" or config.tokenization.sampling > 0,
+    )
+    made_from = {
+        "corpus": corpus.identity,
+        "part": part,
+        "tokenizers": _checksums(folder.tokenizer),
+        "max_length": encoder.max_length,
+        "keep_text": encoder.keep_text,
+    }
+    path = folder.shards / part
+    try:
+        shards = open_shards(path, made_from=made_from)
+    except (
+        CorpusError
+    ):  # not there, of another version, damaged, or of something else: all mended alike
+        text = corpus.training if part == "training" else corpus.validation
+        shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)
+    for side, number in shards.manifest.truncated.items():
+        if number:
             say(
-                f"{path.name}: {result.num_truncated:,} {side} sentences were cut to batching.max_length = {room} tokens"
+                f"{part}: {number:,} {side} sentences were cut to batching.max_length = "
+                f"{encoder.max_length} tokens"
             )
-    return write_shards(path, sources.ids, targets.ids)
+    return shards
+
+
+def _write_shards(
+    config: RunConfig,
+    path: Path,
+    text: ParallelFiles,
+    encoder: Encoder,
+    made_from: dict[str, Any],
+    tokenizers: Path,
+    say: Say,
+) -> Shards:
+    writer = ShardWriter(
+        path, made_from=made_from, id_dtypes=encoder.id_dtypes, keep_text=encoder.keep_text
+    )
+    done = writer.take_up()
+    if done:
+        say(f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already")
+    chunks = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
+    workers = config.training.threads or _num_cores()
+    if len(text) < _PAIRS_FOR_WORKERS:
+        workers = 1
+    try:
+        for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
+            writer.append(chunk)
+        return writer.finish()
+    finally:
+        writer.close()
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+def _num_cores() -> int:
+    mine = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(mine(0)) if mine else os.cpu_count() or 1

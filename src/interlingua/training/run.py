@@ -221,7 +221,7 @@ class _Run:
             target_lang=prepared.target_lang,
             parameters=self.parameters,
             corpus=[path.name for path in prepared.files],
-            pairs=len(prepared.training.pairs),
+            pairs=len(prepared.training.shards),
             validation=validation,
             made_of=made_of,
         )
