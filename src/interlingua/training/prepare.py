@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -45,6 +46,9 @@ Say = Callable[[str], None]
 
 _PAIRS_FOR_WORKERS = 60_000
 """Fewer pairs are not worth the half second that a process takes to start."""
+
+_PAIRS_COUNTED = 1_000_000
+"""Of a larger corpus so many pairs tell how many batches make an epoch: a choice need not be exact to a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +124,14 @@ def prepare_locked(
             f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
             f"evenly spread over all {corpus.num_training:,}"
         )
-    if same_corpus and earlier and earlier.tokenization == tokenization:
+    same_tokens = same_corpus and earlier is not None and earlier.tokenization == tokenization
+    if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
     else:
+        shutil.rmtree(folder.tokenizer, ignore_errors=True)
+        # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
+        save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
+        lock_corpus(folder, corpus.files, corpus.prints)
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
     training = _shards(config, folder, corpus, tokenizers, "training", say)
     validation = _shards(config, folder, corpus, tokenizers, "validation", say)
@@ -162,8 +171,9 @@ def _choose_rest(
     """
 
     def batches_an_epoch(batch_tokens: int) -> int:
-        lengths = training.source_lengths, training.target_lengths
-        return len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
+        every = max(1, len(training) // _PAIRS_COUNTED)
+        lengths = training.source_lengths[::every], training.target_lengths[::every]
+        return every * len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
 
     config, reasons = choose_model(
         config,
