@@ -73,6 +73,8 @@ class Watched:
     peak: int
     cutting: float
     """Seconds between the first chunk and the finished shards of the training text."""
+    processor: float
+    """Seconds of processor time, of all its processes."""
 
 
 def watch(command: list[str], shards: Path | None = None) -> Watched:
@@ -83,6 +85,7 @@ def watch(command: list[str], shards: Path | None = None) -> Watched:
     started, peak = time.monotonic(), 0
     began = ended = 0.0
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    used = os.times()
     while process.poll() is None:
         peak = max(peak, sum(map(memory_of, tree_of(process.pid))))
         if shards is not None:
@@ -95,7 +98,9 @@ def watch(command: list[str], shards: Path | None = None) -> Watched:
     output = process.stdout.read()
     if process.returncode:
         sys.exit(f"{' '.join(command)}: ended with status {process.returncode}")
-    return Watched(output, time.monotonic() - started, peak, ended - began)
+    now = os.times()
+    processor = now.children_user + now.children_system - used.children_user - used.children_system
+    return Watched(output, time.monotonic() - started, peak, ended - began, processor)
 
 
 def tree_of(pid: int) -> list[int]:
@@ -125,8 +130,11 @@ def memory_of(pid: int) -> int:
     return 0
 
 
-def time_tokenizer(folder: Path, run: Path, processes: int, cache: str) -> float:
-    """Return the pairs a second of the tokenizer alone, in as many processes as there are cores."""
+def time_tokenizer(folder: Path, run: Path, processes: int, cache: str) -> tuple[float, float]:
+    """Return the pairs a second of the tokenizer alone, in as many processes as there are cores.
+
+    By the clock; and pairs a second of processor time, which other work on the machine does not change.
+    """
     crew = [
         subprocess.Popen(
             [sys.executable, CHILD, cache, "encode", folder, run, str(number), str(SAMPLE)],
@@ -143,8 +151,9 @@ def time_tokenizer(folder: Path, run: Path, processes: int, cache: str) -> float
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    seconds = [float(process.communicate()[0]) for process in crew]
-    return sum(SAMPLE / each for each in seconds)
+    told = [[float(word) for word in process.communicate()[0].split()] for process in crew]
+    by_clock, by_processor = zip(*told, strict=True)
+    return sum(SAMPLE / each for each in by_clock), processes * SAMPLE / sum(by_processor)
 
 
 def main() -> None:
@@ -181,7 +190,7 @@ def prove(folder: Path, pairs: int, cache: str) -> bool:
     flags = list(map(str, flags))
     prepared = watch([*child, "run", "prepare", *flags, "--json"], folder / "run/shards/training")
     vocabulary = json.loads(prepared.output)["source_vocabulary"]
-    alone = time_tokenizer(folder, folder / "run", processes, cache)
+    alone, alone_by_processor = time_tokenizer(folder, folder / "run", processes, cache)
     whole, cutting = pairs / prepared.seconds, pairs / prepared.cutting
     time.sleep(2.5)  # a file is trusted only if it was read two seconds after it was last changed
     starts = [
@@ -196,6 +205,11 @@ def prove(folder: Path, pairs: int, cache: str) -> bool:
     )
     print(
         f"prepare, all of it: {prepared.seconds:.1f} s, {whole:,.0f} pairs/s ({whole / alone:.1%})"
+    )
+    busy = pairs / prepared.processor
+    print(
+        f"in pairs a second of processor time: {alone_by_processor:,.0f} the tokenizer alone, {busy:,.0f} "
+        f"all of prepare ({busy / alone_by_processor:.1%})"
     )
     print(
         f"memory of all its processes: {prepared.peak / 2**20:,.0f} MiB at the peak (below 1,024)"

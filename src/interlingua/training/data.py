@@ -1,17 +1,24 @@
 """The pairs of a run as ids, and the batches of each epoch."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
 from interlingua.batching.batch import Batch, make_batch
+from interlingua.batching.mixing import draw_pairs
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
 from interlingua.corpus.pairs import SentencePair
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Cursor", "TrainingData"]
+
+
+_PAIRS_COUNTED = 1_000_000
+"""Of a larger corpus so many pairs tell how many batches make an epoch: a choice need not be exact to a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,10 @@ class TrainingData:
     max_length: int
     seed: int
     sampling: float = 0.0
+    weights: tuple[float, ...] = ()
+    """How often the pairs of each part of the corpus come in an epoch; none is once."""
+    prefixes: tuple[tuple[int, ...], ...] = ()
+    """For each part, the ids before every source; in the shards they are already."""
 
     def batches(self, cursor: Cursor) -> Iterator[tuple[Batch, Cursor]]:
         """Yield batches from ``cursor`` on, without end, each with the cursor that follows it."""
@@ -52,13 +63,34 @@ class TrainingData:
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Return the pairs of each batch of one epoch."""
-        return epoch_order(
-            self.shards.source_lengths,
-            self.shards.target_lengths,
-            batch_tokens=self.batch_tokens,
-            seed=self.seed,
-            epoch=epoch,
+        drawn = self.drawn(epoch)
+        batches = epoch_order(
+            *self._lengths(epoch), batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch
         )
+        return batches if drawn is None else [drawn[places] for places in batches]
+
+    def drawn(self, epoch: int) -> np.ndarray | None:
+        """Return the pairs of one epoch, or None where it has each of them once."""
+        return draw_pairs(self.shards.parts, self.weights, seed=self.seed, epoch=epoch)
+
+    @property
+    def target_tokens(self) -> int:
+        """Target tokens of the first epoch, the end symbols included."""
+        return int(self._lengths(0)[1].sum(dtype=np.int64))
+
+    def count_batches(self, batch_tokens: int) -> int:
+        """Return how many batches of so many tokens make an epoch, whatever the seed; of many pairs about."""
+        source, target = self._lengths(0)
+        every = max(1, len(source) // _PAIRS_COUNTED)
+        order = epoch_order(
+            source[::every], target[::every], batch_tokens=batch_tokens, seed=0, epoch=0
+        )
+        return every * len(order)
+
+    def _lengths(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        drawn = self.drawn(epoch)
+        lengths = self.shards.source_lengths, self.shards.target_lengths
+        return lengths if drawn is None else (lengths[0][drawn], lengths[1][drawn])
 
     def once(self) -> Iterator[Batch]:
         """Yield every pair once, in the order of the first epoch: for validation."""
@@ -94,4 +126,9 @@ class TrainingData:
             pair=index,
             side=side,
         )
-        return sampled[: self.max_length - 1]
+        return [*(self._prefix(index) if side == 0 else ()), *sampled][: self.max_length - 1]
+
+    def _prefix(self, index: int) -> tuple[int, ...]:
+        if not self.prefixes:
+            return ()
+        return self.prefixes[bisect_right(list(accumulate(self.shards.parts)), index)]

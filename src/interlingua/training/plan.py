@@ -152,7 +152,7 @@ def _probe(
     return Plan(
         parameters=parameters,
         training_pairs=len(prepared.training.shards),
-        target_tokens_an_epoch=int(prepared.training.shards.target_lengths.sum()),
+        target_tokens_an_epoch=prepared.training.target_tokens,
         steps=steps,
         epochs=steps / updates_an_epoch,
         seconds_a_step=seconds_a_step,

@@ -1,24 +1,18 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from interlingua.batching.encoding import Encoder, encode_chunks
-from interlingua.batching.order import epoch_order
-from interlingua.batching.shard_writer import ShardWriter
-from interlingua.batching.shards import Shards, StoredPairs, open_shards
-from interlingua.config import RunConfig
+from interlingua.batching.mixing import temperature_weights
+from interlingua.batching.shards import Shards, StoredPairs
+from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
-from interlingua.errors import ConfigError, CorpusError
+from interlingua.errors import ConfigError
 from interlingua.files import replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
@@ -39,16 +33,11 @@ from interlingua.training.corpus_of_run import (
 from interlingua.training.data import TrainingData
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.shards_of_run import shards_of, tag_ids
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
 Say = Callable[[str], None]
-
-_PAIRS_FOR_WORKERS = 60_000
-"""Fewer pairs are not worth the half second that a process takes to start."""
-
-_PAIRS_COUNTED = 1_000_000
-"""Of a larger corpus so many pairs tell how many batches make an epoch: a choice need not be exact to a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +104,8 @@ def prepare_locked(
             f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
             "hold now; use --fresh to start anew, or another --run-dir"
         )
+    if folder.has_checkpoints() and earlier:
+        _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     sample = config.tokenization.training_pairs
     statistics = corpus.statistics(sample)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
@@ -124,7 +115,11 @@ def prepare_locked(
             f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
             f"evenly spread over all {corpus.num_training:,}"
         )
-    same_tokens = same_corpus and earlier is not None and earlier.tokenization == tokenization
+    same_tokens = (
+        same_corpus
+        and earlier is not None
+        and (earlier.tokenization, earlier.corpus.tags) == (tokenization, config.corpus.tags)
+    )
     if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
     else:
@@ -133,10 +128,10 @@ def prepare_locked(
         save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
         lock_corpus(folder, corpus.files, corpus.prints)
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
-    training = _shards(config, folder, corpus, tokenizers, "training", say)
-    validation = _shards(config, folder, corpus, tokenizers, "validation", say)
+    training = shards_of(config, folder, corpus, tokenizers, "training", say)
+    validation = shards_of(config, folder, corpus, tokenizers, "validation", say)
     corpus.check_unchanged()
-    config, more = _choose_rest(config, statistics, training, folder, device)
+    config, more = _choose_rest(config, statistics, training, tokenizers, folder, device)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")
@@ -151,16 +146,27 @@ def prepare_locked(
         source_lang=source_lang,
         target_lang=target_lang,
         files=corpus.files,
-        training=_data(config, tokenizers, training, config.tokenization.sampling),
-        validation=_data(config, tokenizers, validation, 0.0),
+        training=_training_data(config, tokenizers, training),
+        validation=_data(config, tokenizers, validation),
         reasons=tuple(reasons),
     )
+
+
+def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
+    """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
+    for name in ("weights", "temperature", "tags"):
+        if getattr(before, name) != getattr(now, name):
+            raise ConfigError(
+                f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
+                f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
+            )
 
 
 def _choose_rest(
     config: RunConfig,
     statistics: CorpusStatistics,
     training: Shards,
+    tokenizers: TokenizerPair,
     folder: RunFolder,
     device: torch.device,
 ) -> tuple[RunConfig, list[str]]:
@@ -169,19 +175,18 @@ def _choose_rest(
     Raises:
         ConfigError: sizes that do not fit together.
     """
-
-    def batches_an_epoch(batch_tokens: int) -> int:
-        every = max(1, len(training) // _PAIRS_COUNTED)
-        lengths = training.source_lengths[::every], training.target_lengths[::every]
-        return every * len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
+    data = _training_data(config, tokenizers, training)
 
     config, reasons = choose_model(
         config,
         statistics,
-        target_tokens=int(training.target_lengths.sum()),
+        target_tokens=data.target_tokens,
         on_gpu=device.type == "cuda",
-        batches_an_epoch=batches_an_epoch,
+        batches_an_epoch=data.count_batches,
     )
+    if config.corpus.temperature is not None:
+        weights = ", ".join(f"{weight:g}" for weight in data.weights)
+        reasons.insert(0, f"corpus.weights = {weights}: temperature {config.corpus.temperature:g}")
     try:
         architecture_of(config.model)
     except ValueError as error:
@@ -192,22 +197,31 @@ def _choose_rest(
     return config.model_copy(update=update), reasons
 
 
-def _data(
-    config: RunConfig,
-    tokenizers: TokenizerPair,
-    shards: Shards,
-    sampling: float,
-) -> TrainingData:
-    assert config.batching.batch_tokens is not None
+def _training_data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
+    return replace(
+        _data(config, tokenizers, shards),
+        sampling=config.tokenization.sampling,
+        weights=_weights(config.corpus, shards),
+        prefixes=tag_ids(config.corpus, tokenizers),
+    )
+
+
+def _data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
     return TrainingData(
         shards=shards,
         pairs=StoredPairs(shards) if shards.keeps_text else (),
         tokenizers=tokenizers,
-        batch_tokens=config.batching.batch_tokens,
+        batch_tokens=config.batching.batch_tokens or 1,
         max_length=config.batching.max_length,
         seed=config.training.seed,
-        sampling=sampling,
     )
+
+
+def _weights(corpus: CorpusConfig, shards: Shards) -> tuple[float, ...]:
+    """Return how often the pairs of each file come in an epoch; none where each comes once."""
+    if corpus.temperature is not None:
+        return temperature_weights(shards.parts, corpus.temperature)
+    return corpus.weights
 
 
 def _train_tokenizers(
@@ -225,6 +239,7 @@ def _train_tokenizers(
             normalization=chosen.normalization,
             lowercase=chosen.lowercase,
             byte_level=chosen.byte_level,
+            tags=sorted({tag for tag in config.corpus.tags if tag}) if "source" in side else (),
         )
         for side in sides
     ]
@@ -241,80 +256,3 @@ def _sentences(text: ParallelFiles, sides: tuple[str, ...], sample: int) -> Iter
     for pair in text.pairs(sample):
         for side in sides:
             yield pair.source if side == "source" else pair.target
-
-
-def _shards(
-    config: RunConfig,
-    folder: RunFolder,
-    corpus: RunCorpus,
-    tokenizers: TokenizerPair,
-    part: str,
-    say: Say,
-) -> Shards:
-    """Open the shards of one part if they are there and fit; else write them, or finish what was begun."""
-    encoder = Encoder(
-        tokenizers,
-        config.batching.max_length,
-        keep_text=part == "validation" or config.tokenization.sampling > 0,
-    )
-    made_from = {
-        "corpus": corpus.identity,
-        "part": part,
-        "tokenizers": _checksums(folder.tokenizer),
-        "max_length": encoder.max_length,
-        "keep_text": encoder.keep_text,
-    }
-    path = folder.shards / part
-    try:
-        shards = open_shards(path, made_from=made_from)
-    except (
-        CorpusError
-    ):  # not there, of another version, damaged, or of something else: all mended alike
-        text = corpus.training if part == "training" else corpus.validation
-        shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)
-    for side, number in shards.manifest.truncated.items():
-        if number:
-            say(
-                f"{part}: {number:,} {side} sentences were cut to batching.max_length = "
-                f"{encoder.max_length} tokens"
-            )
-    return shards
-
-
-def _write_shards(
-    config: RunConfig,
-    path: Path,
-    text: ParallelFiles,
-    encoder: Encoder,
-    made_from: dict[str, Any],
-    tokenizers: Path,
-    say: Say,
-) -> Shards:
-    writer = ShardWriter(
-        path, made_from=made_from, id_dtypes=encoder.id_dtypes, keep_text=encoder.keep_text
-    )
-    done = writer.take_up()
-    if done:
-        say(f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already")
-    chunks = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
-    workers = config.training.threads or _num_cores()
-    if len(text) < _PAIRS_FOR_WORKERS:
-        workers = 1
-    try:
-        for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
-            writer.append(chunk)
-        return writer.finish()
-    finally:
-        writer.close()
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-    }
-
-
-def _num_cores() -> int:
-    mine = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(mine(0)) if mine else os.cpu_count() or 1

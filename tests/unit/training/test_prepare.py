@@ -210,9 +210,9 @@ PREPARE = """
 import sys
 from interlingua.corpus import scan
 from interlingua.cli import main
-from interlingua.training import prepare
+from interlingua.training import shards_of_run
 scan.LINES_A_CHUNK = 200
-prepare._PAIRS_FOR_WORKERS = int(sys.argv.pop(1))
+shards_of_run._PAIRS_FOR_WORKERS = int(sys.argv.pop(1))
 sys.exit(main(sys.argv[1:]))
 """
 
