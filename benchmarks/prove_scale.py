@@ -78,7 +78,7 @@ class Watched:
 
 
 def watch(command: list[str], shards: Path | None = None) -> Watched:
-    """Run a command and look at the memory of its processes ten times a second.
+    """Run a command and look at the memory of its processes three times a second.
 
     Memory is the proportional set size: what two processes share counts once.
     """
@@ -93,7 +93,7 @@ def watch(command: list[str], shards: Path | None = None) -> Watched:
                 began = time.monotonic()
             if not ended and (shards / "manifest.json").exists():
                 ended = time.monotonic()
-        time.sleep(0.1)
+        time.sleep(0.3)
     assert process.stdout is not None
     output = process.stdout.read()
     if process.returncode:
@@ -105,17 +105,14 @@ def watch(command: list[str], shards: Path | None = None) -> Watched:
 
 def tree_of(pid: int) -> list[int]:
     """Return a process and all that descend from it."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        parents.setdefault(parent, []).append(int(path.parent.name))
     found, waiting = [], [pid]
     while waiting:
         found.append(waiting.pop())
-        waiting += parents.get(found[-1], [])
+        for path in Path(f"/proc/{found[-1]}/task").glob("*/children"):
+            try:
+                waiting += map(int, path.read_text().split())
+            except OSError:
+                continue
     return found
 
 
@@ -130,14 +127,25 @@ def memory_of(pid: int) -> int:
     return 0
 
 
-def time_tokenizer(folder: Path, run: Path, processes: int, cache: str) -> tuple[float, float]:
+def time_tokenizer(
+    folder: Path, run: Path, pairs: int, processes: int, cache: str
+) -> tuple[float, float]:
     """Return the pairs a second of the tokenizer alone, in as many processes as there are cores.
 
     By the clock; and pairs a second of processor time, which other work on the machine does not change.
     """
+    every = max(1, pairs // (processes * SAMPLE)) * processes
     crew = [
         subprocess.Popen(
-            [sys.executable, CHILD, cache, "encode", folder, run, str(number), str(SAMPLE)],
+            [
+                sys.executable,
+                CHILD,
+                cache,
+                "encode",
+                folder,
+                run,
+                *map(str, (number, every, SAMPLE)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -152,8 +160,9 @@ def time_tokenizer(folder: Path, run: Path, processes: int, cache: str) -> tuple
         process.stdin.write("go\n")
         process.stdin.flush()
     told = [[float(word) for word in process.communicate()[0].split()] for process in crew]
-    by_clock, by_processor = zip(*told, strict=True)
-    return sum(SAMPLE / each for each in by_clock), processes * SAMPLE / sum(by_processor)
+    by_clock = sum(number / seconds for seconds, _, number in told)
+    busy = sum(seconds for _, seconds, _ in told)
+    return by_clock, sum(number for _, _, number in told) / busy
 
 
 def main() -> None:
@@ -190,7 +199,7 @@ def prove(folder: Path, pairs: int, cache: str) -> bool:
     flags = list(map(str, flags))
     prepared = watch([*child, "run", "prepare", *flags, "--json"], folder / "run/shards/training")
     vocabulary = json.loads(prepared.output)["source_vocabulary"]
-    alone, alone_by_processor = time_tokenizer(folder, folder / "run", processes, cache)
+    alone, alone_by_processor = time_tokenizer(folder, folder / "run", pairs, processes, cache)
     whole, cutting = pairs / prepared.seconds, pairs / prepared.cutting
     time.sleep(2.5)  # a file is trusted only if it was read two seconds after it was last changed
     starts = [

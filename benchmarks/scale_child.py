@@ -22,7 +22,7 @@ def turn_cache_off() -> None:
     encoding.WORKER_COMMAND = "; ".join(first) + "; " + UNCACHED + last
 
 
-def encode(folder: Path, run: Path, number: int, sample: int) -> None:
+def encode(folder: Path, run: Path, first: int, every: int, sample: int) -> None:
     """Time the tokenizer on pairs that are in memory, when standard input says so."""
     from interlingua.tokenization.pair import TokenizerPair
 
@@ -30,15 +30,15 @@ def encode(folder: Path, run: Path, number: int, sample: int) -> None:
     sides = []
     for language in ("en", "de"):
         with (folder / f"train.{language}").open(encoding="utf-8", newline="\n") as file:
-            lines = islice(file, number * sample, (number + 1) * sample)
+            lines = islice(file, first, first + every * sample, every)
             sides.append([line.removesuffix("\n") for line in lines])
     print("ready", flush=True)
     sys.stdin.readline()
     started, used = time.perf_counter(), time.process_time()
-    for start in range(0, sample, 20_000):
+    for start in range(0, len(sides[0]), 20_000):
         tokenizers.source.encode_batch(sides[0][start : start + 20_000])
         tokenizers.target.encode_batch(sides[1][start : start + 20_000])
-    print(time.perf_counter() - started, time.process_time() - used)
+    print(time.perf_counter() - started, time.process_time() - used, len(sides[0]))
 
 
 def start(began: float) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     if cache == "off":
         turn_cache_off()
     if what == "encode":
-        encode(Path(arguments[0]), Path(arguments[1]), int(arguments[2]), int(arguments[3]))
+        encode(Path(arguments[0]), Path(arguments[1]), *map(int, arguments[2:]))
         return
     if what == "start":
         start(float(arguments.pop(0)))

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
@@ -19,6 +20,9 @@ __all__ = ["Cursor", "TrainingData"]
 
 _PAIRS_COUNTED = 1_000_000
 """Of a larger corpus so many pairs tell how many batches make an epoch: a choice need not be exact to a batch."""
+
+_BATCHES_AHEAD = 100
+"""So many batches before the end of an epoch the order of the next one is begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,19 @@ class TrainingData:
     """How often the pairs of each part of the corpus come in an epoch; none is once."""
     prefixes: tuple[tuple[int, ...], ...] = ()
     """For each part, the ids before every source; in the shards they are already."""
+    ahead: dict[int, Future[list[np.ndarray]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Orders of epochs to come, while another thread works on them."""
 
     def batches(self, cursor: Cursor) -> Iterator[tuple[Batch, Cursor]]:
         """Yield batches from ``cursor`` on, without end, each with the cursor that follows it."""
         epoch, start = cursor.epoch, cursor.batch
         while True:
-            order = self.order(epoch)
+            order = self.ahead.pop(epoch).result() if epoch in self.ahead else self.order(epoch)
             for index in range(start, len(order)):
+                if index == len(order) - _BATCHES_AHEAD:
+                    self.order_ahead(epoch + 1)
                 done = index + 1 == len(order)
                 following = Cursor(epoch + 1, 0) if done else Cursor(epoch, index + 1)
                 yield self.batch(order[index], epoch), following
@@ -68,6 +78,14 @@ class TrainingData:
             *self._lengths(epoch), batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch
         )
         return batches if drawn is None else [drawn[places] for places in batches]
+
+    def order_ahead(self, epoch: int) -> None:
+        """Begin to compute the order of an epoch beside other work: that of millions of pairs takes a second."""
+        if epoch not in self.ahead:
+            self.ahead.clear()
+            thread = ThreadPoolExecutor(1)
+            self.ahead[epoch] = thread.submit(self.order, epoch)
+            thread.shutdown(wait=False)
 
     def drawn(self, epoch: int) -> np.ndarray | None:
         """Return the pairs of one epoch, or None where it has each of them once."""

@@ -86,6 +86,7 @@ def train(
         progress.say(f"{run_dir}: the earlier run is now {old}")
     with folder.locked():
         prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
+        prepared.training.order_ahead(0)
         torch.manual_seed(prepared.config.training.seed)
         model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
         return _Run(prepared, model, device, progress).go()
