@@ -22,18 +22,19 @@ _EXACT = 10**6
 
 
 def temperature_weights(sizes: Sequence[int], temperature: float) -> tuple[float, ...]:
-    """Return n^(1/T)/n for each size, times what makes the weight of the largest file 1.
+    """Return n^(1/T)/n for each size, times what makes the weight of the largest file 1; an empty file has 1 as well.
 
-    Source: Arivazhagan et al. 2019, "Massively multilingual neural machine translation in the wild", section 4.2.
+    Source: Arivazhagan et al. 2019, "Massively multilingual neural machine translation in the wild".
 
     Raises:
-        ValueError: there are no sizes, one is not positive, or ``temperature`` is less than 1.
+        ValueError: ``temperature`` is less than 1.
     """
-    if not sizes or min(sizes) < 1 or temperature < 1:
-        raise ValueError(f"sizes {tuple(sizes)} and temperature {temperature} give no weights")
-    largest = max(sizes)
+    if temperature < 1:
+        raise ValueError(f"a temperature of {temperature} makes no sense; give 1 or more")
+    largest = max(sizes, default=0)
     return tuple(
-        round((size / largest) ** (1 / temperature - 1) * _EXACT) / _EXACT for size in sizes
+        round((size / largest) ** (1 / temperature - 1) * _EXACT) / _EXACT if size else 1.0
+        for size in sizes
     )
 
 

@@ -79,6 +79,7 @@ class ShardWriter:
         made_from: Mapping[str, Any],
         id_dtypes: Mapping[str, str],
         keep_text: bool,
+        num_parts: int = 1,
     ) -> None:
         self.folder = Path(folder)
         self.unfinished = self.folder.with_name(f"{self.folder.name}.unfinished")
@@ -90,7 +91,7 @@ class ShardWriter:
                 self.dtypes |= {f"{side}_text": "uint8", f"{side}_text_lengths": "int32"}
         self.chunks = 0
         """Chunks that are written."""
-        self._parts: dict[int, int] = {}
+        self._parts = dict.fromkeys(range(num_parts), 0)
         self._truncated = dict.fromkeys(SIDES, 0)
         self._sizes = dict.fromkeys(self.dtypes, 0)
         self._digests = {name: hashlib.sha256() for name in self.dtypes}
@@ -191,9 +192,7 @@ class ShardWriter:
                     files[offsets] = _add_up(self.unfinished / name, fresh / offsets, end)
             manifest = ShardManifest(
                 pairs=self.pairs,
-                parts=tuple(
-                    self._parts.get(part, 0) for part in range(max(self._parts, default=0) + 1)
-                ),
+                parts=tuple(self._parts[part] for part in sorted(self._parts)),
                 truncated=self._truncated,
                 made_from=self.made_from,
                 files=files,

@@ -11,7 +11,7 @@ from interlingua.batching.encoding import Encoder, encode_chunks
 from interlingua.batching.shard_writer import ShardWriter
 from interlingua.batching.shards import Shards, open_shards
 from interlingua.config import CorpusConfig, RunConfig
-from interlingua.corpus.scan import ParallelFiles
+from interlingua.corpus import scan
 from interlingua.errors import CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
@@ -70,13 +70,13 @@ def shards_of(
         "max_length": encoder.max_length,
         "prefixes": [list(ids) for ids in encoder.prefixes],
         "keep_text": encoder.keep_text,
+        "lines_a_chunk": scan.LINES_A_CHUNK,
     }
     path = folder.shards / part
     try:
         shards = open_shards(path, made_from=made_from)
-    except (
-        CorpusError
-    ):  # not there, of another version, damaged, or of something else: all mended alike
+    except CorpusError:
+        # They are not there, of another version, damaged, or of something else: all is mended alike.
         text = corpus.training if part == "training" else corpus.validation
         shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)
     for side, number in shards.manifest.truncated.items():
@@ -91,14 +91,18 @@ def shards_of(
 def _write_shards(
     config: RunConfig,
     path: Path,
-    text: ParallelFiles,
+    text: scan.ParallelFiles,
     encoder: Encoder,
     made_from: dict[str, Any],
     tokenizers: Path,
     say: Say,
 ) -> Shards:
     writer = ShardWriter(
-        path, made_from=made_from, id_dtypes=encoder.id_dtypes, keep_text=encoder.keep_text
+        path,
+        made_from=made_from,
+        id_dtypes=encoder.id_dtypes,
+        keep_text=encoder.keep_text,
+        num_parts=len(text.parts),
     )
     done = writer.take_up()
     if done:

@@ -63,6 +63,10 @@ def test_temperature_brings_small_files_more_often_and_the_largest_once() -> Non
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="2 weights for 1 files"):
         draw_pairs([3], [1.0, 2.0], seed=1, epoch=0)
-    for sizes, temperature in (([], 2.0), ([0], 2.0), ([5], 0.5)):
-        with pytest.raises(ValueError, match="give no weights"):
-            temperature_weights(sizes, temperature)
+    with pytest.raises(ValueError, match=r"temperature of 0\.5"):
+        temperature_weights([5], 0.5)
+
+
+def test_an_empty_file_harms_nobody() -> None:
+    assert temperature_weights([100, 0, 1600], 2.0) == (4.0, 1.0, 1.0)
+    assert Counter(drawn([2, 0, 1], [1, 0.5, 2], 0)) == {0: 1, 1: 1, 2: 2}

@@ -117,6 +117,16 @@ def test_another_tag_makes_another_vocabulary(files: dict[str, tuple[Path, ...]]
     assert "<bt>" not in pieces
 
 
+def test_a_file_of_blank_lines_is_a_part_without_pairs(
+    files: dict[str, tuple[Path, ...]],
+) -> None:
+    for side in ("source", "target"):
+        files[side][1].write_text("\n" * 30)
+    prepared = prepared_with(files, weights=[1, 2], tags=["", "<bt>"])
+    assert prepared.training.shards.parts == (60, 0)
+    assert times(prepared) == dict.fromkeys(range(60), 1)
+
+
 @pytest.mark.parametrize("change", [{"weights": [1, 3]}, {"tags": ["", "<x>"]}])
 def test_a_run_that_has_begun_keeps_its_mixture(
     files: dict[str, tuple[Path, ...]], change: dict[str, object]
