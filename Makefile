@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training prove-multi30k prove-scan prove-digits prove-plan
+	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,3 +61,6 @@ prove-multi30k: $(READY) ## the Multi30k recipe, an hour of training; needs INTE
 
 prove-plan: $(READY) ## `plan` against real runs on five configurations; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
+
+prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_scale.py

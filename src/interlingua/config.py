@@ -5,7 +5,7 @@ A value comes from the default below, then from the TOML file, then from a flag 
 ``interlingua.config_files`` reads and writes it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -29,12 +29,14 @@ __all__ = [
 
 
 def _as_tuple(value: object) -> object:
-    if isinstance(value, str | Path):
+    if isinstance(value, str | Path | int | float):
         return (value,)
     return tuple(value) if isinstance(value, list) else value
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
+Weight = Annotated[float, Field(gt=0.0, le=1000.0)]
+Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
 
 
 class Section(BaseModel):
@@ -62,6 +64,15 @@ class CorpusConfig(Section):
     """Language code of the source; by default the suffix of its file name."""
     target_lang: str | None = None
     """Language code of the target; by default the suffix of its file name."""
+    weights: Annotated[tuple[Weight, ...], BeforeValidator(_as_tuple)] = ()
+    """How often an epoch has the pairs of each source file, one number a file: 2 is every pair twice, 0.5 a random
+    half, another half in the next epoch (none: every pair once)."""
+    temperature: float | None = Field(default=None, ge=1.0, le=1000.0)
+    """Weights that follow from the sizes, n^(1/T)/n, the largest file having 1: the higher, the more often the
+    small files come (None: as often as the large ones)."""
+    tags: Annotated[tuple[Tag, ...], BeforeValidator(_as_tuple)] = ()
+    """A symbol before every source of each file in training, one a file, "" for none: "<bt>" for text that was
+    translated back. It is no text, and is not added when translating."""
     valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
 
@@ -82,6 +93,8 @@ class TokenizationConfig(Section):
     """Fold case; the output is then lower-cased too."""
     byte_level: bool = False
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
+    training_pairs: int = Field(default=1_000_000, ge=1)
+    """Pairs that the vocabulary is learnt from; of a larger corpus this many are taken, evenly spread."""
     sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
     (MaxMatch-dropout), or 1 - alpha for unigram. Batches are made by the lengths without it, so that theirs can
@@ -272,7 +285,9 @@ class Setting:
             return "none"
         if isinstance(self.default, bool):
             return "true" if self.default else "false"
-        return "(no file)" if self.default == () else str(self.default)
+        if self.default == ():
+            return "(no file)" if Path in _items_of(self.types) else "(an empty list)"
+        return str(self.default)
 
     def to_text(self) -> str:
         """Explain it to a person, in three lines."""
@@ -296,6 +311,11 @@ class Setting:
     def types(self) -> frozenset[Any]:
         """The Python types that the value may have."""
         return frozenset(_types_of(self.field))
+
+    @property
+    def items(self) -> frozenset[Any]:
+        """The Python types that a list in its place may hold; none if it takes no list."""
+        return frozenset(_items_of(self.types))
 
 
 def list_settings() -> tuple[Setting, ...]:
@@ -323,6 +343,17 @@ def _choices_of(types: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(c for one in types if get_origin(one) is Literal for c in get_args(one))
 
 
+def _items_of(types: Iterable[Any]) -> tuple[Any, ...]:
+    """Return what the lists among ``types`` hold, without its bounds."""
+    return tuple(
+        get_args(item)[0] if get_origin(item) is Annotated else item
+        for one in types
+        if get_origin(one) is tuple
+        for item in get_args(one)
+        if item is not ...
+    )
+
+
 def _in_words(field: FieldInfo) -> str:
     """Say what a field takes, for ``config explain`` and for every message about a wrong value."""
     types = _types_of(field)
@@ -341,8 +372,12 @@ def _type_in_words(field: FieldInfo, types: tuple[Any, ...]) -> str:
         return "a number" + _bounds_in_words(field)
     if Path in types:
         return "the name of a file or folder"
-    if any(get_origin(one) is tuple for one in types):
-        return "the name of a file, or a list of them"
+    if items := _items_of(types):
+        if Path in items:
+            return "the name of a file, or a list of them"
+        if float in items:
+            return "a number above 0 and at most 1,000, or a list of them"
+        return 'a symbol such as "<bt>", or a list of them'
     if field.examples:
         return "one of " + ", ".join(map(str, field.examples))
     return "text"

@@ -38,6 +38,9 @@ _SHORT_FLAGS = {
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
+_TAKEN = ("<pad>", "<unk>", "<s>")
+"""Symbols of every vocabulary that look like tags."""
+
 Locate = Callable[[str], str]
 Values = Mapping[str, str | tuple[str, ...]]
 
@@ -223,15 +226,21 @@ def _from_text(text: str | list[str], setting: Setting) -> Any:
     """Turn what was typed after a flag into the type of its setting, as far as that is possible."""
     if isinstance(text, list):
         return text if len(text) > 1 else _from_text(text[0], setting)
+    if setting.items and Path not in setting.items:
+        return [_number(part) if float in setting.items else part for part in text.split(",")]
     if bool in setting.types:
         return {"true": True, "false": False, "yes": True, "no": False}.get(text.lower(), text)
     for number in (int, float):
         if number in setting.types:
-            try:
-                return number(text)
-            except ValueError:
-                return text
+            return _number(text, number)
     return text
+
+
+def _number(text: str, kind: type[int] | type[float] = float) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return text
 
 
 def _drop_nones(tree: dict[str, Any]) -> None:
@@ -300,6 +309,25 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
             yield (
                 f"corpus.{given}",
                 f"corpus.{given} is given without corpus.{missing}; give both",
+            )
+    for name, what in (("weights", "number"), ("tags", "symbol")):
+        given_for = len(getattr(corpus, name))
+        if given_for not in (0, len(corpus.source)):
+            yield (
+                f"corpus.{name}",
+                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and corpus.source "
+                f"{len(corpus.source)} file{'s' * (len(corpus.source) != 1)}; give one {what} for each file",
+            )
+    if corpus.weights and corpus.temperature is not None:
+        yield (
+            "corpus.temperature",
+            "corpus.temperature and corpus.weights both say how often a file comes; take one",
+        )
+    for tag in corpus.tags:
+        if tag in _TAKEN or re.fullmatch("<0x[0-9A-F]{2}>", tag):
+            yield (
+                "corpus.tags",
+                f"corpus.tags holds {tag}, which means something else in every vocabulary; take another name",
             )
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.batching.batch import make_batch
+from interlingua.batching.mixing import draw_pairs
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import open_shards, write_shards
 from interlingua.batching.truncation import truncate
@@ -57,6 +58,30 @@ def test_two_epochs_differ(seed: int, epoch: int) -> None:
         for which in (epoch, epoch + 1)
     )
     assert [batch.tolist() for batch in first] != [batch.tolist() for batch in second]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 30), st.sampled_from([1.0, 0.25, 0.5, 2.0, 2.5])),
+        min_size=1,
+        max_size=5,
+    ),
+    _seeds,
+    st.integers(0, 1000),
+)
+def test_pairs_come_as_often_as_the_weight_of_their_file_says(
+    parts: list[tuple[int, float]], seed: int, epoch: int
+) -> None:
+    sizes, weights = [size for size, _ in parts], [weight for _, weight in parts]
+    drawn = draw_pairs(sizes, weights, seed=seed, epoch=epoch)
+    times = np.bincount(np.arange(sum(sizes)) if drawn is None else drawn, minlength=sum(sizes))
+    first = 0
+    for size, weight in parts:
+        of_file = times[first : first + size]
+        if weight == int(weight):
+            assert set(of_file.tolist()) == {int(weight)}
+        assert abs(of_file.sum() - size * weight) < 1
+        first += size
 
 
 @given(st.lists(st.tuples(_ids, _ids), max_size=20))

@@ -1,6 +1,8 @@
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from interlingua.corpus.lines import count_lines, read_lines, write_lines
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.scan import scan_parallel
 from interlingua.corpus.split import split_validation
 from interlingua.errors import CorpusError
 
@@ -45,6 +48,39 @@ def test_two_files_are_paired_exactly_when_they_have_as_many_lines(
         else:
             with pytest.raises(CorpusError):
                 read_parallel([paths[0]], [paths[1]])
+
+
+@given(
+    st.lists(st.tuples(st.text(_characters, max_size=6), st.text(_characters, max_size=6))),
+    st.integers(1, 5),
+    st.integers(0, 20),
+    st.data(),
+)
+def test_chunks_of_any_size_hold_the_pairs_of_the_whole_file(
+    lines: list[tuple[str, str]], chunk: int, number: int, data: st.DataObject
+) -> None:
+    lines = [("a", "b"), *lines]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch("interlingua.corpus.scan.LINES_A_CHUNK", chunk),
+    ):
+        paths = Path(folder) / "a.ro", Path(folder) / "a.en"
+        for side, path in enumerate(paths):
+            write_lines(path, [pair[side] for pair in lines])
+        files = scan_parallel([paths[0]], [paths[1]])
+        usable = [
+            SentencePair(source, target, line)
+            for line, (source, target) in enumerate(lines, start=1)
+            if source.strip() and target.strip()
+        ]
+        assert list(files.pairs()) == usable
+        sample = list(files.pairs(number))
+        assert len(sample) == min(number, len(usable))
+        assert [pair for pair in usable if pair in sample] == sample
+        kept = data.draw(st.lists(st.booleans(), min_size=len(usable), max_size=len(usable)))
+        parts = files.keep(np.array(kept, dtype=bool)), files.keep(~np.array(kept, dtype=bool))
+        both = [pair for part in parts for pair in (part.pairs() if len(part) else ())]
+        assert sorted(both, key=lambda pair: pair.line) == usable
 
 
 @given(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = ["epoch_order", "padding_share"]
 
-Indices: TypeAlias = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.integer[Any]]
 Lengths: TypeAlias = NDArray[np.integer[Any]]
 
 _CHUNK_SCALE = 0.75
@@ -47,15 +47,21 @@ def epoch_order(
     """
     if len(source_lengths) != len(target_lengths):
         raise ValueError(f"{len(source_lengths)} sources but {len(target_lengths)} targets")
+    source_lengths, target_lengths = np.asarray(source_lengths), np.asarray(target_lengths)
     # The raw numbers of Philox, unlike the methods of a generator, are the same in every version of NumPy.
     chance = Philox(key=np.array([seed % 2**64, epoch], dtype=np.uint64))
-    shuffled = _shuffle(chance, len(source_lengths))
-    by_target = shuffled[np.argsort(target_lengths[shuffled], kind="stable")]
-    chunk = _chunks(target_lengths[by_target], batch_tokens, offset=chance.random_raw() / 2**64)
-    source = source_lengths[by_target].astype(np.int64)
-    in_order = by_target[np.lexsort((np.where(chunk % 2 == 0, source, -source), chunk))]
+    in_order = _shuffle(chance, len(source_lengths))
+    in_order = in_order[_sorting(target_lengths[in_order])]
+    chunk = _chunks(target_lengths[in_order], batch_tokens, offset=chance.random_raw() / 2**64)
+    # Chunks follow each other already, so that a stable sort by chunk after one by length leaves both in order.
+    source = source_lengths[in_order].astype(np.int64)
+    np.negative(source, out=source, where=chunk % 2 == 1)
+    by_source = _sorting(source)
+    del source
+    in_order = in_order[by_source[_sorting(chunk[by_source])]]
+    del by_source, chunk
     batches = _fill(in_order, source_lengths, target_lengths, batch_tokens)
-    return [batches[index] for index in _shuffle(chance, len(batches))]
+    return [batches[index] for index in _shuffle(chance, len(batches)).tolist()]
 
 
 def padding_share(batches: Sequence[Indices], lengths: Lengths) -> float:
@@ -67,7 +73,23 @@ def padding_share(batches: Sequence[Indices], lengths: Lengths) -> float:
 
 def _shuffle(chance: Philox, size: int) -> Indices:
     """Return 0 to ``size - 1`` in an order drawn by chance."""
-    return np.argsort(chance.random_raw(size), kind="stable").astype(np.int64)
+    return _narrow(np.argsort(chance.random_raw(size), kind="stable"))
+
+
+def _sorting(numbers: NDArray[np.integer[Any]]) -> Indices:
+    """Return the order that sorts ``numbers``, equals as they stand.
+
+    Numbers that fit into 16 bits are sorted by their digits, in a tenth of the time.
+    """
+    least = int(numbers.min()) if len(numbers) else 0
+    if len(numbers) and int(numbers.max()) - least < 1 << 16:
+        numbers = (numbers - least).astype(np.uint16)
+    return _narrow(np.argsort(numbers, kind="stable"))
+
+
+def _narrow(indices: NDArray[np.int64]) -> Indices:
+    """Halve the memory of indices, if they allow it."""
+    return indices.astype(np.int32) if len(indices) < 1 << 31 else indices
 
 
 def _chunks(sorted_lengths: Lengths, batch_tokens: int, offset: float) -> Indices:
@@ -77,21 +99,29 @@ def _chunks(sorted_lengths: Lengths, batch_tokens: int, offset: float) -> Indice
     target length, with source lengths that scatter in proportion to it, both kinds of padding are alike in
     chunks of about sqrt(n * batch_tokens) pairs; the factor was found on real corpora.
     """
-    alike = np.bincount(sorted_lengths)[sorted_lengths] if len(sorted_lengths) else sorted_lengths
-    share_of_chunk = 1 / np.sqrt(_CHUNK_SCALE * batch_tokens * alike)
-    return np.floor(np.cumsum(share_of_chunk) + offset).astype(np.int64)
+    if not len(sorted_lengths):
+        return np.zeros(0, dtype=np.int32)
+    alike = np.bincount(sorted_lengths)
+    share_of_chunk = np.zeros(len(alike))
+    np.divide(1, np.sqrt(_CHUNK_SCALE * batch_tokens * alike), out=share_of_chunk, where=alike > 0)
+    number = share_of_chunk[sorted_lengths]
+    np.cumsum(number, out=number)
+    number += offset
+    return np.floor(number, out=number).astype(np.int32)
 
 
 def _fill(
     in_order: Indices, source_lengths: Lengths, target_lengths: Lengths, batch_tokens: int
 ) -> list[Indices]:
     """Cut an order into batches, each as large as the budget allows."""
-    longest = np.maximum(source_lengths, target_lengths)[in_order].tolist()
-    starts = [0] if longest else []
-    widest = 0
-    for position, length in enumerate(longest):
-        widest = max(widest, length)
-        if position > starts[-1] and widest * (position - starts[-1] + 1) > batch_tokens:
-            starts.append(position)
-            widest = length
-    return np.split(in_order, starts[1:]) if starts else []
+    longest = np.maximum(source_lengths, target_lengths)[in_order]
+    batches, start = [], 0
+    while start < len(in_order):
+        # The first row alone says how many there can be at most; the longest of them says how many there are.
+        most = max(batch_tokens // max(int(longest[start]), 1), 1)
+        widest = np.maximum.accumulate(longest[start : start + most])
+        padded = widest.astype(np.int64) * np.arange(1, len(widest) + 1)
+        rows = max(int(np.searchsorted(padded, batch_tokens, side="right")), 1)
+        batches.append(in_order[start : start + rows])
+        start += rows
+    return batches

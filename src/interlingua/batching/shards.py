@@ -1,47 +1,91 @@
 """The ids of all pairs in files that are mapped into memory, so that a corpus may be larger than it.
 
-A folder holds for each side the ids of all sentences one after the other, and where each sentence starts; and
-``manifest.json`` with the sizes and checksums of these files. Nothing is pickled.
+A folder holds rows of little-endian numbers, one after the other: for each side the ids of all sentences, where each
+sentence starts and how long it is; the line that each pair came from; where subwords are sampled, the text too. Its
+``manifest.json`` has the sizes and checksums of these files, and says what they were made from. Nothing is pickled.
 """
 
 import hashlib
 import json
-from array import array
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
-from interlingua.files import replace_folder
 
-__all__ = ["Shards", "open_shards", "write_shards"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "SIDES",
+    "VERSION",
+    "ShardManifest",
+    "Shards",
+    "StoredPairs",
+    "id_dtype",
+    "open_shards",
+    "read_manifest",
+    "shard_names",
+    "write_shards",
+]
 
-_FORMAT = "interlingua-shards"
-_VERSION = 1
-_SIDES = ("source", "target")
-_MANIFEST = "manifest.json"
+FORMAT = "interlingua-shards"
+VERSION = 2
+SIDES = ("source", "target")
+MANIFEST = "manifest.json"
 _REMEDY = "delete the folder and prepare the corpus again"
+_DTYPES = ("uint8", "uint16", "int32", "int64")
 
 Ids = NDArray[np.integer[Any]]
-Offsets = NDArray[np.int64]
+Row = NDArray[np.integer[Any]]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardManifest:
+    """What ``manifest.json`` says."""
+
+    pairs: int
+    parts: tuple[int, ...]
+    """Pairs from each two files of the corpus, in their order."""
+    truncated: dict[str, int]
+    """Sentences of each side that were cut to the longest length."""
+    made_from: Json
+    """The text, the tokenizers and the settings that decide what is in the shards."""
+    files: dict[str, Json]
+    """Size, checksum and kind of number of each file."""
+
+    def to_json(self) -> str:
+        """Write it for ``read_manifest``."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "pairs": self.pairs,
+            "parts": list(self.parts),
+            "truncated": self.truncated,
+            "made_from": self.made_from,
+            "files": self.files,
+        }
+        return json.dumps(content, indent=2) + "\n"
 
 
 class Shards:
-    """The ids of all pairs, without special symbols; ``shards.source(i)`` is a read-only view of a file."""
+    """The ids of all pairs, without begin and end; ``shards.source(i)`` is a read-only view of a file."""
 
-    def __init__(
-        self, source_ids: Ids, source_offsets: Offsets, target_ids: Ids, target_offsets: Offsets
-    ) -> None:
-        self._source_ids = source_ids
-        self._target_ids = target_ids
-        self._source_offsets = source_offsets
-        self._target_offsets = target_offsets
-        self.source_lengths: NDArray[np.int64] = np.diff(source_offsets) + 1
+    def __init__(self, rows: Mapping[str, Row], manifest: ShardManifest) -> None:
+        self.manifest = manifest
+        self.parts = manifest.parts
+        """Pairs from each two files of the corpus; pair 0 is the first of the first part."""
+        self._rows = rows
+        self.source_lengths: Row = rows["source_lengths"]
         """Tokens of each source as they stand in a batch, the end symbol included."""
-        self.target_lengths: NDArray[np.int64] = np.diff(target_offsets) + 1
+        self.target_lengths: Row = rows["target_lengths"]
         """Tokens of each target as they stand in a batch, the end symbol included."""
 
     def __len__(self) -> int:
@@ -49,118 +93,184 @@ class Shards:
 
     def source(self, index: int) -> Ids:
         """Return the source ids of pair ``index``."""
-        return self._source_ids[self._source_offsets[index] : self._source_offsets[index + 1]]
+        return self._cut("source_ids", "source_offsets", index)
 
     def target(self, index: int) -> Ids:
         """Return the target ids of pair ``index``."""
-        return self._target_ids[self._target_offsets[index] : self._target_offsets[index + 1]]
+        return self._cut("target_ids", "target_offsets", index)
+
+    def line(self, index: int) -> int:
+        """Return the line of pair ``index``, counted through the files of the corpus from 1."""
+        return int(self._rows["lines"][index])
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether the text of the pairs is kept as well."""
+        return "source_text" in self._rows
+
+    def text(self, index: int) -> SentencePair:
+        """Return the text of pair ``index``.
+
+        Raises:
+            CorpusError: these shards keep no text.
+        """
+        if not self.keeps_text:
+            raise CorpusError(f"these shards keep no text; {_REMEDY}")
+        source, target = (
+            bytes(self._cut(f"{side}_text", f"{side}_text_offsets", index)).decode("utf-8")
+            for side in SIDES
+        )
+        return SentencePair(source, target, self.line(index))
+
+    def _cut(self, name: str, offsets: str, index: int) -> Row:
+        places = self._rows[offsets]
+        return self._rows[name][places[index] : places[index + 1]]
+
+
+class StoredPairs(Sequence[SentencePair]):
+    """The pairs of shards that keep their text, each read when it is asked for."""
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @overload
+    def __getitem__(self, index: int) -> SentencePair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SentencePair]: ...
+    def __getitem__(self, index: int | slice) -> SentencePair | Sequence[SentencePair]:
+        """Return one pair, or several."""
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self._shards.text(place) for place in places]
+        return self._shards.text(places)
+
+
+def shard_names(*, keep_text: bool) -> tuple[str, ...]:
+    """Return the names of the files of a folder of shards, but for the manifest."""
+    names = [f"{side}_{row}" for side in SIDES for row in ("ids", "offsets", "lengths")]
+    texts = [f"{side}_{row}" for side in SIDES for row in ("text", "text_offsets")]
+    return (*names, "lines", *(texts if keep_text else ()))
 
 
 def write_shards(
     folder: Path, sources: Iterable[Sequence[int]], targets: Iterable[Sequence[int]]
 ) -> Shards:
-    """Write the ids of all pairs into ``folder``, which appears whole or not at all, and open it.
+    """Write the ids of pairs that fit into memory, and open them; the folder appears whole or not at all.
 
     Raises:
         CorpusError: there are not as many targets as sources.
         OutputError: the folder cannot be written.
     """
-    folder = Path(folder)
-    sides = [_gather(sources), _gather(targets)]
-    counts = [len(offsets) - 1 for _, offsets in sides]
-    if counts[0] != counts[1]:
+    from interlingua.batching.shard_writer import EncodedChunk, ShardWriter
+
+    sides = [list(sources), list(targets)]
+    if len(sides[0]) != len(sides[1]):
         raise CorpusError(
-            f"{folder}: {counts[0]:,} sources but {counts[1]:,} targets; each needs its translation"
+            f"{folder}: {len(sides[0]):,} sources but {len(sides[1]):,} targets; "
+            "each needs its translation"
         )
-    with replace_folder(folder) as fresh:
-        for side, (ids, offsets) in zip(_SIDES, sides, strict=True):
-            np.save(fresh / f"{side}_ids.npy", ids, allow_pickle=False)
-            np.save(fresh / f"{side}_offsets.npy", offsets, allow_pickle=False)
-        manifest = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "pairs": counts[0],
-            "files": {name: _describe(fresh / name) for name in _file_names()},
-        }
-        (fresh / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return open_shards(folder)
+    largest = [max((max(ids, default=0) for ids in side), default=0) for side in sides]
+    dtypes = {side: id_dtype(most + 1) for side, most in zip(SIDES, largest, strict=True)}
+    writer = ShardWriter(folder, made_from={"ids": "given"}, id_dtypes=dtypes, keep_text=False)
+    writer.start_anew()
+    lines = np.arange(1, len(sides[0]) + 1)
+    writer.append(EncodedChunk.of_ids(0, sides[0], sides[1], lines, dtypes))
+    return writer.finish()
 
 
-def open_shards(folder: Path) -> Shards:
-    """Open a folder that ``write_shards`` wrote, after checking that every byte is still what it was.
+def id_dtype(vocabulary_size: int) -> str:
+    """Return the smallest kind of number that holds the ids of a vocabulary."""
+    return "uint16" if vocabulary_size <= 1 << 16 else "int32"
+
+
+def open_shards(folder: Path, *, made_from: Json | None = None) -> Shards:
+    """Open a folder of shards, after checking that every byte is still what it was.
+
+    Args:
+        folder: what ``write_shards`` or a ``ShardWriter`` wrote.
+        made_from: what they must have been made from; None takes any.
 
     Raises:
-        CorpusError: the folder is missing, not of this kind or version, incomplete or changed.
+        CorpusError: the folder is missing, not of this kind or version, incomplete, changed, or made from
+            something else.
     """
     folder = Path(folder)
-    manifest = _read_manifest(folder / _MANIFEST)
-    for name in _file_names():
-        _check(folder / name, manifest["files"].get(name))
-    sides: list[tuple[Ids, Offsets]] = []
-    for side in _SIDES:
-        ids, offsets = _load(folder / f"{side}_ids.npy"), _load(folder / f"{side}_offsets.npy")
-        if len(offsets) != manifest["pairs"] + 1 or int(offsets[-1]) != len(ids):
-            raise CorpusError(f"{folder / side}_offsets.npy: does not fit its ids; {_REMEDY}")
-        sides.append((ids, offsets))
-    return Shards(*sides[0], *sides[1])
+    manifest = read_manifest(folder)
+    if made_from is not None and manifest.made_from != made_from:
+        raise CorpusError(f"{folder}: was made from another text or tokenizer; {_REMEDY}")
+    names = shard_names(keep_text="source_text" in manifest.files)
+    with ThreadPoolExecutor(min(len(names), os.cpu_count() or 1)) as threads:
+        checks = [threads.submit(_check, folder, name, manifest.files.get(name)) for name in names]
+    for check in checks:
+        check.result()
+    rows = {name: _load(folder / name, manifest.files[name]["dtype"]) for name in names}
+    for name in names:
+        if name.endswith(("_ids", "_text")):
+            offsets = name.removesuffix("_ids") + "_offsets"
+            if len(rows[offsets]) != manifest.pairs + 1 or int(rows[offsets][-1]) != len(
+                rows[name]
+            ):
+                raise CorpusError(f"{folder / offsets}: does not fit its ids; {_REMEDY}")
+    return Shards(rows, manifest)
 
 
-def _gather(sequences: Iterable[Sequence[int]]) -> tuple[Ids, Offsets]:
-    ids, offsets = array("i"), array("q", [0])
-    for sequence in sequences:
-        ids.extend(sequence)
-        offsets.append(len(ids))
-    gathered = np.asarray(ids, dtype=np.int32)
-    small = gathered.size == 0 or (gathered.min() >= 0 and gathered.max() <= 0xFFFF)
-    return gathered.astype(np.uint16 if small else np.int32), np.asarray(offsets, dtype=np.int64)
+def read_manifest(folder: Path) -> ShardManifest:
+    """Read what a folder of shards says of itself, without opening them.
 
-
-def _file_names() -> list[str]:
-    return [f"{side}_{part}.npy" for side in _SIDES for part in ("ids", "offsets")]
-
-
-def _describe(path: Path) -> dict[str, int | str]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"size": file.tell(), "sha256": digest}
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
+    Raises:
+        CorpusError: it is missing, damaged, or of another kind or version.
+    """
+    path = Path(folder) / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CorpusError(
             f"{path}: is missing, so this is no folder of shards; {_REMEDY}"
         ) from error
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path}: cannot be read ({error}); {_REMEDY}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CorpusError(f"{path}: does not describe shards; {_REMEDY}")
-    if manifest.get("version") != _VERSION:
+    if content.get("version") != VERSION:
         raise CorpusError(
-            f"{path}: is of version {manifest.get('version')!r}, and only {_VERSION} can be read; {_REMEDY}"
+            f"{path}: is of version {content.get('version')!r}, and only {VERSION} can be read; {_REMEDY}"
         )
-    if not isinstance(manifest.get("files"), dict) or not isinstance(manifest.get("pairs"), int):
+    files, pairs = content.get("files"), content.get("pairs")
+    if not isinstance(files, dict) or not isinstance(pairs, int):
         raise CorpusError(f"{path}: lacks its list of files or its number of pairs; {_REMEDY}")
-    return manifest
+    return ShardManifest(
+        pairs=pairs,
+        parts=tuple(content.get("parts", (pairs,))),
+        truncated=dict(content.get("truncated", {})),
+        made_from=dict(content.get("made_from", {})),
+        files=files,
+    )
 
 
-def _check(path: Path, expected: object) -> None:
+def _check(folder: Path, name: str, expected: Any) -> None:
     try:
-        found = _describe(path)
+        with (folder / name).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found = {"size": file.tell(), "sha256": digest}
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from error
-    if found != expected:
         raise CorpusError(
-            f"{path}: is truncated or has been changed since it was written; {_REMEDY}"
+            f"{folder / name}: cannot be read ({error.strerror}); {_REMEDY}"
+        ) from error
+    if not isinstance(expected, dict) or expected != found | {"dtype": expected.get("dtype")}:
+        raise CorpusError(
+            f"{folder / name}: is truncated or has been changed since it was written; {_REMEDY}"
         )
 
 
-def _load(path: Path) -> NDArray[Any]:
-    try:
-        loaded: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise CorpusError(f"{path}: is not an array ({error}); {_REMEDY}") from error
-    if loaded.ndim != 1 or loaded.dtype.kind not in "iu":
+def _load(path: Path, dtype: object) -> Row:
+    if dtype not in _DTYPES:
+        raise CorpusError(f"{path}: holds numbers of an unknown kind ({dtype!r}); {_REMEDY}")
+    kind = np.dtype(str(dtype)).newbyteorder("<")
+    if path.stat().st_size == 0:
+        return np.zeros(0, dtype=kind)  # nothing cannot be mapped
+    if path.stat().st_size % kind.itemsize:
         raise CorpusError(f"{path}: does not hold a row of integers; {_REMEDY}")
-    return loaded
+    return np.memmap(path, dtype=kind, mode="r")

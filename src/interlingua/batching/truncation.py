@@ -30,7 +30,9 @@ def truncate(sequences: Iterable[Sequence[int]], max_length: int) -> Truncated:
     kept: list[Sequence[int]] = []
     cut: list[int] = []
     for position, ids in enumerate(sequences):
-        if len(ids) >= max_length:
+        if len(ids) < max_length:
+            kept.append(ids)
+        else:
             cut.append(position)
-        kept.append(ids[: max_length - 1])
+            kept.append(ids[: max_length - 1])
     return Truncated(kept, tuple(cut))

@@ -6,14 +6,27 @@ of a file is not text and is left out.
 """
 
 import codecs
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_file
 
-__all__ = ["count_lines", "read_lines", "report_carriage_returns", "write_lines"]
+__all__ = [
+    "LineBlock",
+    "LineCounter",
+    "count_lines",
+    "describe_carriage_returns",
+    "read_blocks",
+    "read_chunks",
+    "read_lines",
+    "read_span",
+    "report_carriage_returns",
+    "write_lines",
+]
 
 _BLOCK = 1 << 20
 _BOM = "\ufeff"
@@ -38,11 +51,80 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, data, error) from error
+        raise _not_utf8(path, data, error, data[:16], 0, 0) from error
     lines = text.removeprefix(_BOM).split("\n")
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class LineBlock:
+    r"""Some lines of a file, one after the other.
+
+    Attributes:
+        lines: the text of each, without its ``\n``.
+        data: the bytes that they were read from; a byte order mark is among them.
+        start: byte of the file where the first line begins, after a byte order mark.
+        end: byte of the file after the last line and its ``\n``.
+    """
+
+    lines: list[str]
+    data: bytes
+    start: int
+    end: int
+
+
+def read_blocks(path: Path, num_lines: int) -> Iterator[LineBlock]:
+    """Read the lines that ``read_lines`` would give, ``num_lines`` at a time, in the memory of so many.
+
+    Raises:
+        CorpusError: as ``read_lines``, when the wrong bytes are reached.
+    """
+    position, lines_before, head = 0, 0, b""
+    with _open(path) as file:
+        while data := b"".join(islice(file, num_lines)):
+            head = head or data[:16]
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise _not_utf8(path, data, error, head, position, lines_before) from error
+            start, position = position, position + len(data)
+            if start == 0 and text.startswith(_BOM):
+                text, start = text[1:], len(codecs.BOM_UTF8)
+            if not text:
+                return  # a byte order mark, and nothing after it
+            lines = text.removesuffix("\n").split("\n")
+            yield LineBlock(lines, data, start, position)
+            lines_before += len(lines)
+
+
+def read_span(path: Path, start: int, end: int) -> list[str]:
+    """Read the lines between two bytes of a file, which ``read_blocks`` told before.
+
+    Raises:
+        CorpusError: the file is missing, not readable, or not UTF-8 there any more.
+    """
+    with _open(path) as file:
+        file.seek(start)
+        data = file.read(end - start)
+    try:
+        return data.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path}: has been changed since it was read; run the same command again"
+        ) from error
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """Read the bytes of a file piece by piece.
+
+    Raises:
+        CorpusError: the file is missing or not readable.
+    """
+    with _open(path) as file:
+        while chunk := file.read(_BLOCK):
+            yield chunk
 
 
 def count_lines(path: Path) -> int:
@@ -51,23 +133,44 @@ def count_lines(path: Path) -> int:
     Raises:
         CorpusError: the file is missing or not readable.
     """
-    ends, size, last = 0, 0, b"\n"
-    with _open(path) as file:
-        while block := file.read(_BLOCK):
-            if size == 0:
-                block = block.removeprefix(codecs.BOM_UTF8)
-            ends += block.count(b"\n")
-            size += len(block)
-            last = block[-1:] or last
-    return ends + (last != b"\n")
+    counter = LineCounter()
+    for chunk in read_chunks(path):
+        counter.add(chunk)
+    return counter.lines
+
+
+class LineCounter:
+    """Counts the lines of a file whose bytes come piece by piece."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """Bytes so far."""
+        self._ends = 0
+        self._last = b"\n"
+
+    def add(self, chunk: bytes) -> None:
+        """Take in the bytes that follow; the first piece holds a byte order mark whole, or none."""
+        text = chunk.removeprefix(codecs.BOM_UTF8) if self.size == 0 else chunk
+        self._ends += text.count(b"\n")
+        self.size += len(chunk)
+        self._last = text[-1:] or self._last
+
+    @property
+    def lines(self) -> int:
+        """Lines so far; the last one counts though it may lack its end."""
+        return self._ends + (self._last != b"\n")
 
 
 def report_carriage_returns(name: Path | str, lines: Sequence[str]) -> str | None:
     r"""Say how many lines of the text ``name`` end in CR, as those from Windows do, or None."""
-    ended = sum(line.endswith("\r") for line in lines)
+    return describe_carriage_returns(name, sum(line.endswith("\r") for line in lines), len(lines))
+
+
+def describe_carriage_returns(name: Path | str, ended: int, num_lines: int) -> str | None:
+    """Say the same of a text of which ``ended`` lines of ``num_lines`` end in CR, or None."""
     if not ended:
         return None
-    count = "every line ends" if ended == len(lines) else f"{ended:,} of {len(lines):,} lines end"
+    count = "every line ends" if ended == num_lines else f"{ended:,} of {num_lines:,} lines end"
     return (
         f"{name}: {count} in CR, which is read as text; if it is not meant, remove it first: "
         r"sed 's/\r$//'"
@@ -115,14 +218,22 @@ def _open(path: Path) -> BinaryIO:
         raise CorpusError(f"{path!r}: is not a file name ({error}); check it") from error
 
 
-def _not_utf8(path: Path, data: bytes, error: UnicodeDecodeError) -> CorpusError:
+def _not_utf8(
+    path: Path,
+    data: bytes,
+    error: UnicodeDecodeError,
+    head: bytes,
+    bytes_before: int,
+    lines_before: int,
+) -> CorpusError:
+    """Name the place of wrong bytes in ``data``, which begins with a line; ``head`` begins the file."""
     for start, remedy in _FOREIGN_STARTS:
-        if data.startswith(start):
+        if head.startswith(start):
             return CorpusError(f"{path}, line 1, byte 1: {remedy}")
-    line = data.count(b"\n", 0, error.start) + 1
+    line = lines_before + data.count(b"\n", 0, error.start) + 1
     in_line = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
     return CorpusError(
-        f"{path}, line {line}, byte {in_line} (byte {error.start + 1} of the file): "
+        f"{path}, line {line}, byte {in_line} (byte {bytes_before + error.start + 1} of the file): "
         f"0x{data[error.start]:02x} is not UTF-8 ({error.reason}); "
         "correct that line, or convert the file, for example: iconv -f ISO-8859-1 -t UTF-8"
     )

@@ -1,12 +1,15 @@
 """Hold back a part of the pairs for validation, so that no validation source is also trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
 
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 
-__all__ = ["default_validation_size", "split_validation"]
+__all__ = ["choose_held_back", "default_validation_size", "rank_sources", "split_validation"]
 
 
 def default_validation_size(num_pairs: int) -> int:
@@ -14,51 +17,72 @@ def default_validation_size(num_pairs: int) -> int:
     return min(max(num_pairs // 20, 50), 1000, num_pairs // 2)
 
 
+def rank_sources(sources: Iterable[str], seed: int) -> NDArray[np.uint64]:
+    """Return a number for each source, by chance, always the same for a source and a seed.
+
+    Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
+    compared. Two different ones with the same number (one chance in a million with six million sources) would
+    be held back together, or not at all.
+    """
+    key = seed.to_bytes(16, "little")
+    digests = b"".join(
+        blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+        for source in sources
+    )
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+
+def choose_held_back(ranks: NDArray[np.uint64], size: int | None) -> NDArray[np.bool_]:
+    """Choose the pairs for validation; return a truth value for each pair.
+
+    Sources are taken in the order of their ranks, with all their translations, while they fit into ``size``.
+
+    Args:
+        ranks: what ``rank_sources`` gave for the source of each pair.
+        size: validation pairs wanted; None for ``default_validation_size``. A corpus with many repeated
+            sources may give fewer.
+
+    Raises:
+        CorpusError: ``size`` is more than half of the pairs, or the corpus has too few different sources.
+    """
+    if size is not None and size > len(ranks) // 2:
+        raise CorpusError(
+            f"{size:,} validation pairs are more than half of the {len(ranks):,} pairs; "
+            f"ask for at most {len(ranks) // 2:,}, or give validation files"
+        )
+    room = default_validation_size(len(ranks)) if size is None else size
+    different, repeats = np.unique(ranks, return_counts=True)
+    held_back = []
+    for rank, times in zip(different, repeats, strict=True):
+        if times <= room:
+            held_back.append(rank)
+            room -= int(times)
+        if room == 0:
+            break
+    if not held_back:
+        raise CorpusError(
+            f"{len(ranks):,} pairs with {len(different):,} different sources are too few to hold some back "
+            "for validation; add pairs, or give validation files"
+        )
+    return np.isin(ranks, np.array(held_back, dtype=np.uint64))
+
+
 def split_validation(
     pairs: Sequence[SentencePair], size: int | None, seed: int
 ) -> tuple[list[SentencePair], list[SentencePair]]:
     """Split ``pairs`` into training and validation pairs, each in the order of the corpus.
 
-    Sources are ranked by a hash keyed with ``seed``, and taken with all their translations while they fit into
-    ``size``. The result is a function of the pairs and the seed alone, and no source is on both sides.
+    The result is a function of the pairs and the seed alone, and no source is on both sides.
 
     Args:
         pairs: the corpus.
-        size: validation pairs wanted; None for ``default_validation_size``. A corpus with many repeated
-            sources may give fewer.
+        size: see ``choose_held_back``.
         seed: another seed holds back other pairs.
 
     Raises:
-        CorpusError: ``size`` is more than half of the pairs, or the corpus has too few different sources.
+        CorpusError: see ``choose_held_back``.
     """
-    if size is not None and size > len(pairs) // 2:
-        raise CorpusError(
-            f"{size:,} validation pairs are more than half of the {len(pairs):,} pairs; "
-            f"ask for at most {len(pairs) // 2:,}, or give validation files"
-        )
-    wanted = default_validation_size(len(pairs)) if size is None else size
-    repeats: dict[str, int] = {}
-    for pair in pairs:
-        repeats[pair.source] = repeats.get(pair.source, 0) + 1
-    key = seed.to_bytes(16, "little")
-    room = wanted
-    held_back: set[str] = set()
-    for source in sorted(repeats, key=lambda source: _rank(source, key)):
-        if repeats[source] <= room:
-            held_back.add(source)
-            room -= repeats[source]
-        if room == 0:
-            break
-    if not held_back:
-        raise CorpusError(
-            f"{len(pairs):,} pairs with {len(repeats):,} different sources are too few to hold some back "
-            "for validation; add pairs, or give validation files"
-        )
-    training = [pair for pair in pairs if pair.source not in held_back]
-    validation = [pair for pair in pairs if pair.source in held_back]
+    held_back = choose_held_back(rank_sources((pair.source for pair in pairs), seed), size).tolist()
+    training = [pair for pair, held in zip(pairs, held_back, strict=True) if not held]
+    validation = [pair for pair, held in zip(pairs, held_back, strict=True) if held]
     return training, validation
-
-
-def _rank(source: str, key: bytes) -> tuple[bytes, str]:
-    data = source.encode("utf-8", "surrogatepass")
-    return blake2b(data, digest_size=8, key=key).digest(), source

@@ -190,7 +190,8 @@ class ByteForm:
             number: bytes(_BYTE_OF_LETTER.get(letter, 0x3F) for letter in piece)
             for number, piece in enumerate(vocabulary.pieces)
         }
-        surface |= dict.fromkeys((specials.pad, specials.begin, specials.end), b"")
+        silent = {specials.pad, specials.begin, specials.end} | vocabulary.hidden
+        surface |= dict.fromkeys(silent, b"")
         surface[specials.unknown] = _UNKNOWN_SURFACE.encode("utf-8")
         self._surface = surface
 

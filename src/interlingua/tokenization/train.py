@@ -7,7 +7,7 @@ counts (``docs/decisions/0002-tokenizer-training.md`` says why); words and chara
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.normalisation import Normaliser, as_form
@@ -41,6 +41,7 @@ def train_tokenizer(
     normalization: str = "nfkc",
     lowercase: bool = False,
     byte_level: bool = False,
+    tags: Sequence[str] = (),
 ) -> Tokenizer:
     """Learn a tokenizer of at most ``vocabulary_size`` entries, specials and bytes included.
 
@@ -53,16 +54,18 @@ def train_tokenizer(
         normalization: ``nfkc``, ``nfc`` or ``none``; has no effect with ``byte_level``.
         lowercase: fold case before anything else.
         byte_level: cut bytes instead of characters, so that every text comes back as it was (``bpe`` only).
+        tags: symbols of more than one character that get an id each, which no text becomes, whatever it looks like.
 
     Raises:
         TokenizerError: an argument makes no sense, or ``texts`` holds no text.
     """
-    _check(kind, vocabulary_size, lowercase=lowercase, byte_level=byte_level)
+    _check(kind, vocabulary_size - len(tags), lowercase=lowercase, byte_level=byte_level)
     normaliser = Normaliser("none" if byte_level else as_form(normalization), lowercase)
     words = _count_words(texts, normaliser)
     if byte_level:
-        return _train_byte_level(words, vocabulary_size, normaliser)
-    room = vocabulary_size - len(_FIXED)
+        return _train_byte_level(words, vocabulary_size, normaliser, tags)
+    fixed = (*_FIXED, *tags)
+    room = vocabulary_size - len(fixed)
     alphabet = _choose_alphabet(words, room if kind == "char" else max(room // 2, 2))
     if kind == "char":
         learnt = [(letter, 0.0) for letter in alphabet]
@@ -70,10 +73,15 @@ def train_tokenizer(
         learnt = _frequent_words(words, alphabet, room)
     else:
         counts = _count_parts(words, frozenset(alphabet))
-        learnt = _learn_with_alphabet(counts, kind, vocabulary_size, alphabet)
-    pieces = (*_FIXED, *(piece for piece, _ in learnt))
-    scores = (*(0.0 for _ in _FIXED), *(score for _, score in learnt))
-    return PieceTokenizer(kind, Vocabulary(pieces, scores), normaliser)
+        learnt = _learn_with_alphabet(counts, kind, room, alphabet, fixed)
+    pieces = (*fixed, *(piece for piece, _ in learnt))
+    scores = (*(0.0 for _ in fixed), *(score for _, score in learnt))
+    vocabulary = Vocabulary(pieces, scores, hidden=_places_of(tags, pieces))
+    return PieceTokenizer(kind, vocabulary, normaliser)
+
+
+def _places_of(tags: Sequence[str], pieces: Sequence[str]) -> frozenset[int]:
+    return frozenset(pieces.index(tag) for tag in tags)
 
 
 def _check(kind: str, vocabulary_size: int, *, lowercase: bool, byte_level: bool) -> None:
@@ -147,25 +155,24 @@ def _count_parts(words: Counter[str], alphabet: frozenset[str]) -> Counter[str]:
 
 
 def _learn_with_alphabet(
-    counts: Counter[str], kind: str, vocabulary_size: int, alphabet: list[str]
+    counts: Counter[str], kind: str, room: int, alphabet: list[str], fixed: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Return pieces and scores, the best first; every character of the alphabet is among them."""
     learnt = learn_pieces(
         counts,
         "unigram" if kind == "unigram" else "bpe",
-        vocabulary_size - len(_FIXED),
+        room,
         split_classes=True,
     )
-    pieces = {piece: score for piece, score in learnt if piece not in _FIXED}
+    pieces = {piece: score for piece, score in learnt if piece not in fixed}
     worst = min(pieces.values(), default=0.0)
     missing = [letter for letter in alphabet if letter not in pieces]
-    room = vocabulary_size - len(_FIXED) - len(missing)
-    kept = list(pieces.items())[:room]
+    kept = list(pieces.items())[: room - len(missing)]
     return kept + [(letter, worst - 1.0 - place) for place, letter in enumerate(missing)]
 
 
 def _train_byte_level(
-    words: Counter[str], vocabulary_size: int, normaliser: Normaliser
+    words: Counter[str], vocabulary_size: int, normaliser: Normaliser, tags: Sequence[str]
 ) -> Tokenizer:
     """Learn BPE over bytes; a space is the first byte of the word after it."""
     parts: Counter[str] = Counter()
@@ -174,11 +181,12 @@ def _train_byte_level(
             parts[to_byte_letters(part)] += count
     alphabet = list(BYTE_ALPHABET)
     learnt = learn_pieces(parts, "bpe", vocabulary_size - len(SPECIAL_PIECES), split_classes=False)
-    merged = [piece for piece, _ in learnt if len(piece) > 1 and piece not in SPECIAL_PIECES]
-    room = vocabulary_size - len(_FIXED)
-    pieces = (*SPECIAL_PIECES, *alphabet, *merged[:room])
+    fixed = (*SPECIAL_PIECES, *alphabet, *tags)
+    merged = [piece for piece, _ in learnt if len(piece) > 1 and piece not in fixed]
+    pieces = (*fixed, *merged[: vocabulary_size - len(fixed)])
     scores = tuple(-float(number) for number in range(len(pieces)))
-    vocabulary = Vocabulary(pieces, scores, byte_fallback=False)
+    hidden = _places_of(tags, pieces)
+    vocabulary = Vocabulary(pieces, scores, byte_fallback=False, hidden=hidden)
     return PieceTokenizer("bpe", vocabulary, normaliser, Spacing(byte_level=True, first_mark=False))
 
 

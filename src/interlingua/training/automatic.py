@@ -6,7 +6,7 @@ same again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,9 +33,11 @@ Only the warm-up and the distance between validations follow from it; the run en
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """What the choices look at."""
+    """What the choices look at: a corpus, or for all but ``pairs`` a sample of a large one."""
 
     pairs: int
+    measured: int
+    """Pairs that were looked at."""
     source_words: int
     target_words: int
     word_types: int
@@ -48,7 +50,7 @@ class CorpusStatistics:
     @property
     def words_a_line(self) -> float:
         """Mean words of the longer side."""
-        return max(self.source_words, self.target_words) / self.pairs
+        return max(self.source_words, self.target_words) / self.measured
 
     @property
     def closed_vocabulary(self) -> bool:
@@ -68,18 +70,25 @@ class CorpusStatistics:
         return self.closed_vocabulary or self.unspaced
 
 
-def measure_corpus(pairs: Sequence[SentencePair]) -> CorpusStatistics:
-    """Count what the choices need."""
-    source, target = Counter[str](), Counter[str]()
+def measure_corpus(pairs: Iterable[SentencePair], num_pairs: int | None = None) -> CorpusStatistics:
+    """Count what the choices need, in one pass.
+
+    Args:
+        pairs: the corpus, or a sample of it.
+        num_pairs: how many pairs the corpus has (None: those that are given).
+    """
+    source, target, measured = Counter[str](), Counter[str](), 0
     for pair in pairs:
         source.update(pair.source.split())
         target.update(pair.target.split())
+        measured += 1
     source_letters, target_letters = _letters(source), _letters(target)
     common = source_letters.keys() & target_letters.keys()
     total = source_letters.total() + target_letters.total()
     shared = sum(source_letters[c] + target_letters[c] for c in common)
     return CorpusStatistics(
-        pairs=len(pairs),
+        pairs=measured if num_pairs is None else num_pairs,
+        measured=measured,
         source_words=source.total(),
         target_words=target.total(),
         word_types=max(len(source), len(target)),

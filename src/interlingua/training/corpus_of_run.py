@@ -1,32 +1,183 @@
-"""The text that a run reads: which files, which languages, whether it is still the same."""
+"""The text that a run reads: which files, which languages, whether it is still the same.
+
+A corpus is read from end to end once. What that found (``shards/corpus.json``) is kept with the run, so that a later
+start of the same corpus need not read it again; ``corpus.lock`` says what the files held.
+"""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus.embedded import write_embedded
-from interlingua.corpus.fingerprint import fingerprint
-from interlingua.corpus.pairs import SentencePair
-from interlingua.corpus.parallel import language_of, read_parallel_text
-from interlingua.corpus.split import split_validation
-from interlingua.errors import ConfigError
+from interlingua.corpus.fingerprint import (
+    FileFingerprint,
+    FileState,
+    fingerprint,
+    remember,
+    remembered_or_read,
+)
+from interlingua.corpus.parallel import language_of
+from interlingua.corpus.scan import ParallelFiles, scan_parallel
+from interlingua.corpus.split import choose_held_back, rank_sources
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
+from interlingua.training.automatic import CorpusStatistics, measure_corpus
 from interlingua.training.run_folder import RunFolder
 
 __all__ = ["RunCorpus", "is_locked_to", "languages_of", "lock_corpus", "read_corpus"]
 
 Say = Callable[[str], None]
+Prints = Mapping[str, FileFingerprint]
+
+_VERSION = 1
+_NAME = "corpus.json"
 
 
 @dataclass(frozen=True, slots=True)
-class RunCorpus:
-    """Pairs for training and for validation, and the files they came from."""
+class _Files:
+    """The files of a corpus, and what decides how they are split; equal ones with equal text give equal pairs."""
 
-    training: list[SentencePair]
-    validation: list[SentencePair]
-    files: tuple[Path, ...]
+    source: tuple[Path, ...]
+    target: tuple[Path, ...]
+    valid_source: tuple[Path, ...]
+    valid_target: tuple[Path, ...]
+    valid_size: int | None
+    seed: int
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (*self.source, *self.target, *self.valid_source, *self.valid_target)
+
+    @property
+    def has_validation(self) -> bool:
+        return bool(self.valid_source or self.valid_target)
+
+    def identity(self, prints: Prints) -> dict[str, Any]:
+        """Say what the pairs follow from, wherever the files lie."""
+        return {
+            "source": [prints[path.as_posix()]["sha256"] for path in self.source],
+            "target": [prints[path.as_posix()]["sha256"] for path in self.target],
+            "valid_source": [prints[path.as_posix()]["sha256"] for path in self.valid_source],
+            "valid_target": [prints[path.as_posix()]["sha256"] for path in self.valid_target],
+            "split": None if self.has_validation else [self.valid_size, self.seed],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Both parts of a corpus, after it was read."""
+
+    training: ParallelFiles
+    validation: ParallelFiles
+
+    @property
+    def prints(self) -> dict[str, FileFingerprint]:
+        return self.training.prints | self.validation.prints
+
+    @property
+    def states(self) -> dict[str, FileState]:
+        return self.training.states | self.validation.states
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a run keeps of a corpus that it has read before."""
+
+    num_training: int
+    num_validation: int
+    report: str | None
+    sample: int
+    statistics: CorpusStatistics
+    states: dict[str, FileState]
+    prints: dict[str, FileFingerprint]
+
+
+class RunCorpus:
+    """Pairs for training and for validation; their text is read when somebody asks for it.
+
+    Attributes:
+        files: where they come from: training sources, targets, validation sources, targets.
+        prints: what the files hold.
+        identity: what the pairs follow from, ready for JSON.
+    """
+
+    def __init__(self, files: _Files, known: _Known | None) -> None:
+        self._files = files
+        self._known = known
+        self._scanned = None if known else _scan(files)
+        found = known or self._text
+        self.files = files.paths
+        self.prints: dict[str, FileFingerprint] = found.prints
+        self._states: dict[str, FileState] = found.states
+        self.identity = files.identity(self.prints)
+
+    @property
+    def _text(self) -> _Text:
+        if self._scanned is None:
+            self._scanned = _scan(self._files)
+            if self._files.identity(self._scanned.prints) != self.identity:
+                raise CorpusError(
+                    f"{self.files[0]} or one of its companions has been changed while it was read; "
+                    "run the same command again"
+                )
+        return self._scanned
+
+    @property
+    def training(self) -> ParallelFiles:
+        """The pairs to train on."""
+        return self._text.training
+
+    @property
+    def validation(self) -> ParallelFiles:
+        """The pairs that were held back."""
+        return self._text.validation
+
+    @property
+    def num_training(self) -> int:
+        """How many pairs there are to train on."""
+        return self._known.num_training if self._known else len(self.training)
+
+    @property
+    def num_validation(self) -> int:
+        """How many pairs were held back."""
+        return self._known.num_validation if self._known else len(self.validation)
+
+    @property
+    def report(self) -> str | None:
+        """What a user should know about the files."""
+        return self._known.report if self._known else self._text.training.report()
+
+    def statistics(self, sample: int) -> CorpusStatistics:
+        """Return what the choices look at, from ``sample`` training pairs at most."""
+        if self._known and self._known.sample == sample:
+            return self._known.statistics
+        return measure_corpus(self.training.pairs(sample), len(self.training))
+
+    def check_unchanged(self) -> None:
+        """Raise a CorpusError if a file was written to since it was read here."""
+        if self._scanned:
+            self._scanned.training.check_unchanged()
+            self._scanned.validation.check_unchanged()
+
+    def save(self, folder: RunFolder, statistics: CorpusStatistics, sample: int) -> None:
+        """Keep in the run what need not be found out again."""
+        content = {
+            "version": _VERSION,
+            "identity": self.identity,
+            "training": self.num_training,
+            "validation": self.num_validation,
+            "report": self.report,
+            "sample": sample,
+            "statistics": asdict(statistics),
+            "seen": remember(self._states, self.prints),
+        }
+        write_text(folder.shards / _NAME, json.dumps(content, indent=2) + "\n")
 
 
 def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
@@ -47,54 +198,107 @@ def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
 
 
 def read_corpus(config: RunConfig, folder: RunFolder, say: Say) -> RunCorpus:
-    """Read the pairs of a run; write the embedded corpus first, if that is what it reads.
+    """Find the pairs of a run; write the embedded corpus first, if that is what it reads.
+
+    Files that the run in ``folder`` has read before, and that have not changed, are not read again.
 
     Raises:
         ConfigError: an embedded corpus and files are both asked for.
         CorpusError: text that cannot be used.
         OutputError: the embedded corpus cannot be written.
     """
-    corpus = config.corpus
-    if corpus.embedded:
-        if corpus.source or corpus.target:
-            raise ConfigError(
-                f'corpus.embedded = "{corpus.embedded}" and corpus.source are both given; take one'
-            )
-        files = write_embedded(corpus.embedded, folder.corpus, config.training.seed)
-        corpus = corpus.model_copy(
-            update={
-                "source": (files.train_source,),
-                "target": (files.train_target,),
-                "valid_source": (files.valid_source,),
-                "valid_target": (files.valid_target,),
-            }
+    files = _files_of(config, folder)
+    corpus = RunCorpus(files, _recall(folder, files))
+    if corpus.report:
+        say(corpus.report)
+    if files.has_validation:
+        say(f"{corpus.num_training:,} training pairs, {corpus.num_validation:,} validation pairs")
+    else:
+        say(
+            f"{corpus.num_training:,} training pairs; {corpus.num_validation:,} more held back for "
+            "validation, because no validation files were given"
         )
-    text = read_parallel_text(corpus.source, corpus.target)
-    if report := text.report():
-        say(report)
-    paths = (*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target)
-    if corpus.valid_source or corpus.valid_target:
-        held_back = read_parallel_text(corpus.valid_source, corpus.valid_target)
-        say(f"{len(text.pairs):,} training pairs, {len(held_back.pairs):,} validation pairs")
-        return RunCorpus(text.pairs, held_back.pairs, paths)
-    training, validation = split_validation(text.pairs, corpus.valid_size, config.training.seed)
-    say(
-        f"{len(training):,} training pairs; {len(validation):,} more held back for validation, "
-        "because no validation files were given"
-    )
-    return RunCorpus(training, validation, paths)
+    return corpus
 
 
-def lock_corpus(folder: RunFolder, files: Sequence[Path]) -> None:
-    """Write what identifies the files of a run."""
-    write_text(folder.corpus_lock, json.dumps(fingerprint(files), indent=2) + "\n")
+def _files_of(config: RunConfig, folder: RunFolder) -> _Files:
+    corpus, seed = config.corpus, config.training.seed
+    if not corpus.embedded:
+        return _Files(
+            corpus.source,
+            corpus.target,
+            corpus.valid_source,
+            corpus.valid_target,
+            corpus.valid_size,
+            seed,
+        )
+    if corpus.source or corpus.target:
+        raise ConfigError(
+            f'corpus.embedded = "{corpus.embedded}" and corpus.source are both given; take one'
+        )
+    files = write_embedded(corpus.embedded, folder.corpus, seed)
+    (source, target), (valid_source, valid_target), _ = files.parts
+    return _Files((source,), (target,), (valid_source,), (valid_target,), None, seed)
 
 
-def is_locked_to(folder: RunFolder, files: Sequence[Path]) -> bool:
+def _scan(files: _Files) -> _Text:
+    """Read every file from end to end."""
+    ranks: list[np.ndarray] = []
+
+    def rank(sources: list[str]) -> None:
+        ranks.append(rank_sources(sources, files.seed))
+
+    if files.has_validation:
+        text = scan_parallel(files.source, files.target)
+        held_back = scan_parallel(files.valid_source, files.valid_target)
+        return _Text(text, held_back)
+    text = scan_parallel(files.source, files.target, watch=rank)
+    held = choose_held_back(np.concatenate(ranks), files.valid_size)
+    return _Text(text.keep(~held), text.keep(held))
+
+
+def _recall(folder: RunFolder, files: _Files) -> _Known | None:
+    """Return what the run keeps of the very same text, or None if the text has to be read."""
+    try:
+        known = json.loads((folder.shards / _NAME).read_text(encoding="utf-8"))
+        if known["version"] != _VERSION or not files.source:
+            return None
+        sizes = {os.path.abspath(path): path.stat().st_size for path in files.paths}
+        before = [entry["fingerprint"]["size"] for entry in known["seen"].values()]
+        if sorted(sizes.values()) != sorted(before):
+            return None  # another corpus, or a changed one: no need to compute a checksum
+        states, prints = remembered_or_read(files.paths, known["seen"])
+        if files.identity(prints) != known["identity"]:
+            return None
+        return _Known(
+            num_training=known["training"],
+            num_validation=known["validation"],
+            report=known["report"],
+            sample=known["sample"],
+            statistics=CorpusStatistics(**known["statistics"]),
+            states=states,
+            prints=prints,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def lock_corpus(folder: RunFolder, files: Sequence[Path], prints: Prints | None = None) -> None:
+    """Write what identifies the files of a run; ``prints`` is that, where it is known already."""
+    found = fingerprint(files) if prints is None else _in_order(files, prints)
+    write_text(folder.corpus_lock, json.dumps(found, indent=2) + "\n")
+
+
+def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints | None = None) -> bool:
     """Tell whether a run was made from these files, wherever they lie now: what they hold decides."""
     try:
         locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
         before = [entry["sha256"] for entry in locked.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-    return before == [entry["sha256"] for entry in fingerprint(files).values()]
+    found = fingerprint(files) if prints is None else _in_order(files, prints)
+    return before == [entry["sha256"] for entry in found.values()]
+
+
+def _in_order(files: Sequence[Path], prints: Prints) -> dict[str, FileFingerprint]:
+    return {path.as_posix(): prints[path.as_posix()] for path in files}

@@ -1,17 +1,28 @@
 """The pairs of a run as ids, and the batches of each epoch."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
 from interlingua.batching.batch import Batch, make_batch
+from interlingua.batching.mixing import draw_pairs
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
 from interlingua.corpus.pairs import SentencePair
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Cursor", "TrainingData"]
+
+
+_PAIRS_COUNTED = 1_000_000
+"""Of a larger corpus so many pairs tell how many batches make an epoch: a choice need not be exact to a batch."""
+
+_BATCHES_AHEAD = 100
+"""So many batches before the end of an epoch the order of the next one is begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +43,29 @@ class TrainingData:
 
     shards: Shards
     pairs: Sequence[SentencePair]
+    """The text of the pairs, where it is wanted: for subword sampling, and for validation. Else none."""
     tokenizers: TokenizerPair
     batch_tokens: int
     max_length: int
     seed: int
     sampling: float = 0.0
+    weights: tuple[float, ...] = ()
+    """How often the pairs of each part of the corpus come in an epoch; none is once."""
+    prefixes: tuple[tuple[int, ...], ...] = ()
+    """For each part, the ids before every source; in the shards they are already."""
+    ahead: dict[int, Future[list[np.ndarray]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Orders of epochs to come, while another thread works on them."""
 
     def batches(self, cursor: Cursor) -> Iterator[tuple[Batch, Cursor]]:
         """Yield batches from ``cursor`` on, without end, each with the cursor that follows it."""
         epoch, start = cursor.epoch, cursor.batch
         while True:
-            order = self.order(epoch)
+            order = self.ahead.pop(epoch).result() if epoch in self.ahead else self.order(epoch)
             for index in range(start, len(order)):
+                if index == len(order) - _BATCHES_AHEAD:
+                    self.order_ahead(epoch + 1)
                 done = index + 1 == len(order)
                 following = Cursor(epoch + 1, 0) if done else Cursor(epoch, index + 1)
                 yield self.batch(order[index], epoch), following
@@ -51,13 +73,42 @@ class TrainingData:
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Return the pairs of each batch of one epoch."""
-        return epoch_order(
-            self.shards.source_lengths,
-            self.shards.target_lengths,
-            batch_tokens=self.batch_tokens,
-            seed=self.seed,
-            epoch=epoch,
+        drawn = self.drawn(epoch)
+        batches = epoch_order(
+            *self._lengths(epoch), batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch
         )
+        return batches if drawn is None else [drawn[places] for places in batches]
+
+    def order_ahead(self, epoch: int) -> None:
+        """Begin to compute the order of an epoch beside other work: that of millions of pairs takes a second."""
+        if epoch not in self.ahead:
+            self.ahead.clear()
+            thread = ThreadPoolExecutor(1)
+            self.ahead[epoch] = thread.submit(self.order, epoch)
+            thread.shutdown(wait=False)
+
+    def drawn(self, epoch: int) -> np.ndarray | None:
+        """Return the pairs of one epoch, or None where it has each of them once."""
+        return draw_pairs(self.shards.parts, self.weights, seed=self.seed, epoch=epoch)
+
+    @property
+    def target_tokens(self) -> int:
+        """Target tokens of the first epoch, the end symbols included."""
+        return int(self._lengths(0)[1].sum(dtype=np.int64))
+
+    def count_batches(self, batch_tokens: int) -> int:
+        """Return how many batches of so many tokens make an epoch, whatever the seed; of many pairs about."""
+        source, target = self._lengths(0)
+        every = max(1, len(source) // _PAIRS_COUNTED)
+        order = epoch_order(
+            source[::every], target[::every], batch_tokens=batch_tokens, seed=0, epoch=0
+        )
+        return every * len(order)
+
+    def _lengths(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        drawn = self.drawn(epoch)
+        lengths = self.shards.source_lengths, self.shards.target_lengths
+        return lengths if drawn is None else (lengths[0][drawn], lengths[1][drawn])
 
     def once(self) -> Iterator[Batch]:
         """Yield every pair once, in the order of the first epoch: for validation."""
@@ -93,4 +144,9 @@ class TrainingData:
             pair=index,
             side=side,
         )
-        return sampled[: self.max_length - 1]
+        return [*(self._prefix(index) if side == 0 else ()), *sampled][: self.max_length - 1]
+
+    def _prefix(self, index: int) -> tuple[int, ...]:
+        if not self.prefixes:
+            return ()
+        return self.prefixes[bisect_right(list(accumulate(self.shards.parts)), index)]

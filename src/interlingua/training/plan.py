@@ -151,8 +151,8 @@ def _probe(
     checkpoints = min(kept, validations) + 1
     return Plan(
         parameters=parameters,
-        training_pairs=len(prepared.training.pairs),
-        target_tokens_an_epoch=int(prepared.training.shards.target_lengths.sum()),
+        training_pairs=len(prepared.training.shards),
+        target_tokens_an_epoch=prepared.training.target_tokens,
         steps=steps,
         epochs=steps / updates_an_epoch,
         seconds_a_step=seconds_a_step,

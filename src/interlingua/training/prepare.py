@@ -1,17 +1,17 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from interlingua.batching.order import epoch_order
-from interlingua.batching.shards import Shards, write_shards
-from interlingua.batching.truncation import truncate
-from interlingua.config import RunConfig
+from interlingua.batching.mixing import temperature_weights
+from interlingua.batching.shards import Shards, StoredPairs
+from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
-from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.scan import ParallelFiles
 from interlingua.errors import ConfigError
 from interlingua.files import replace_folder
 from interlingua.hardware import choose_device
@@ -22,7 +22,6 @@ from interlingua.training.automatic import (
     architecture_of,
     choose_model,
     choose_tokenization,
-    measure_corpus,
 )
 from interlingua.training.corpus_of_run import (
     RunCorpus,
@@ -34,6 +33,7 @@ from interlingua.training.corpus_of_run import (
 from interlingua.training.data import TrainingData
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.shards_of_run import shards_of, tag_ids
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
@@ -98,52 +98,75 @@ def prepare_locked(
     """
     earlier = earlier_config(folder)
     corpus = corpus or read_corpus(config, folder, say)
-    same_corpus = is_locked_to(folder, corpus.files)
+    same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
             f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
             "hold now; use --fresh to start anew, or another --run-dir"
         )
-    statistics = measure_corpus(corpus.training)
+    if folder.has_checkpoints() and earlier:
+        _refuse_another_mixture(earlier.corpus, config.corpus, folder)
+    sample = config.tokenization.training_pairs
+    statistics = corpus.statistics(sample)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
     config = config.model_copy(update={"tokenization": tokenization})
-    if same_corpus and earlier and earlier.tokenization == tokenization:
+    if corpus.num_training > sample:
+        reasons.append(
+            f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
+            f"evenly spread over all {corpus.num_training:,}"
+        )
+    same_tokens = (
+        same_corpus
+        and earlier is not None
+        and (earlier.tokenization, earlier.corpus.tags) == (tokenization, config.corpus.tags)
+    )
+    if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
     else:
+        shutil.rmtree(folder.tokenizer, ignore_errors=True)
+        # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
+        save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
+        lock_corpus(folder, corpus.files, corpus.prints)
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
-    training = _shards(config, folder.shards / "training", corpus.training, tokenizers, say)
-    validation = _shards(config, folder.shards / "validation", corpus.validation, tokenizers, say)
-    config, more = _choose_rest(config, statistics, training, folder, device)
+    training = shards_of(config, folder, corpus, tokenizers, "training", say)
+    validation = shards_of(config, folder, corpus, tokenizers, "validation", say)
+    corpus.check_unchanged()
+    config, more = _choose_rest(config, statistics, training, tokenizers, folder, device)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")
     save_config(config, folder.config)
-    lock_corpus(folder, corpus.files)
+    lock_corpus(folder, corpus.files, corpus.prints)
+    corpus.save(folder, statistics, sample)
     folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
-    data, held_back = [
-        _data(config, tokenizers, shards, pairs, sampling)
-        for shards, pairs, sampling in (
-            (training, corpus.training, config.tokenization.sampling),
-            (validation, corpus.validation, 0.0),
-        )
-    ]
     return Prepared(
         config=config,
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
         files=corpus.files,
-        training=data,
-        validation=held_back,
+        training=_training_data(config, tokenizers, training),
+        validation=_data(config, tokenizers, validation),
         reasons=tuple(reasons),
     )
+
+
+def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
+    """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
+    for name in ("weights", "temperature", "tags"):
+        if getattr(before, name) != getattr(now, name):
+            raise ConfigError(
+                f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
+                f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
+            )
 
 
 def _choose_rest(
     config: RunConfig,
     statistics: CorpusStatistics,
     training: Shards,
+    tokenizers: TokenizerPair,
     folder: RunFolder,
     device: torch.device,
 ) -> tuple[RunConfig, list[str]]:
@@ -152,18 +175,18 @@ def _choose_rest(
     Raises:
         ConfigError: sizes that do not fit together.
     """
-
-    def batches_an_epoch(batch_tokens: int) -> int:
-        lengths = training.source_lengths, training.target_lengths
-        return len(epoch_order(*lengths, batch_tokens=batch_tokens, seed=0, epoch=0))
+    data = _training_data(config, tokenizers, training)
 
     config, reasons = choose_model(
         config,
         statistics,
-        target_tokens=int(training.target_lengths.sum()),
+        target_tokens=data.target_tokens,
         on_gpu=device.type == "cuda",
-        batches_an_epoch=batches_an_epoch,
+        batches_an_epoch=data.count_batches,
     )
+    if config.corpus.temperature is not None:
+        weights = ", ".join(f"{weight:g}" for weight in data.weights)
+        reasons.insert(0, f"corpus.weights = {weights}: temperature {config.corpus.temperature:g}")
     try:
         architecture_of(config.model)
     except ValueError as error:
@@ -174,43 +197,51 @@ def _choose_rest(
     return config.model_copy(update=update), reasons
 
 
-def _data(
-    config: RunConfig,
-    tokenizers: TokenizerPair,
-    shards: Shards,
-    pairs: Sequence[SentencePair],
-    sampling: float,
-) -> TrainingData:
-    assert config.batching.batch_tokens is not None
-    return TrainingData(
-        shards=shards,
-        pairs=pairs,
-        tokenizers=tokenizers,
-        batch_tokens=config.batching.batch_tokens,
-        max_length=config.batching.max_length,
-        seed=config.training.seed,
-        sampling=sampling,
+def _training_data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
+    return replace(
+        _data(config, tokenizers, shards),
+        sampling=config.tokenization.sampling,
+        weights=_weights(config.corpus, shards),
+        prefixes=tag_ids(config.corpus, tokenizers),
     )
 
 
+def _data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
+    return TrainingData(
+        shards=shards,
+        pairs=StoredPairs(shards) if shards.keeps_text else (),
+        tokenizers=tokenizers,
+        batch_tokens=config.batching.batch_tokens or 1,
+        max_length=config.batching.max_length,
+        seed=config.training.seed,
+    )
+
+
+def _weights(corpus: CorpusConfig, shards: Shards) -> tuple[float, ...]:
+    """Return how often the pairs of each file come in an epoch; none where each comes once."""
+    if corpus.temperature is not None:
+        return temperature_weights(shards.parts, corpus.temperature)
+    return corpus.weights
+
+
 def _train_tokenizers(
-    config: RunConfig, folder: RunFolder, pairs: Sequence[SentencePair], say: Say
+    config: RunConfig, folder: RunFolder, text: ParallelFiles, say: Say
 ) -> TokenizerPair:
     chosen = config.tokenization
     assert chosen.kind is not None
     assert chosen.vocabulary_size is not None
-    sides = [[pair.source for pair in pairs], [pair.target for pair in pairs]]
-    texts = [sides[0] + sides[1]] if chosen.shared else sides
+    sides = (("source", "target"),) if chosen.shared else (("source",), ("target",))
     trained = [
         train_tokenizer(
-            side,
+            _sentences(text, side, chosen.training_pairs),
             kind=chosen.kind,
             vocabulary_size=chosen.vocabulary_size,
             normalization=chosen.normalization,
             lowercase=chosen.lowercase,
             byte_level=chosen.byte_level,
+            tags=sorted({tag for tag in config.corpus.tags if tag}) if "source" in side else (),
         )
-        for side in texts
+        for side in sides
     ]
     tokenizers = TokenizerPair(trained[0], trained[-1], shared=bool(chosen.shared))
     with replace_folder(folder.tokenizer) as new:
@@ -220,19 +251,8 @@ def _train_tokenizers(
     return tokenizers
 
 
-def _shards(
-    config: RunConfig,
-    path: Path,
-    pairs: Sequence[SentencePair],
-    tokenizers: TokenizerPair,
-    say: Say,
-) -> Shards:
-    room = config.batching.max_length
-    sources = truncate(tokenizers.source.encode_batch([pair.source for pair in pairs]), room)
-    targets = truncate(tokenizers.target.encode_batch([pair.target for pair in pairs]), room)
-    for side, result in (("source", sources), ("target", targets)):
-        if result.num_truncated:
-            say(
-                f"{path.name}: {result.num_truncated:,} {side} sentences were cut to batching.max_length = {room} tokens"
-            )
-    return write_shards(path, sources.ids, targets.ids)
+def _sentences(text: ParallelFiles, sides: tuple[str, ...], sample: int) -> Iterator[str]:
+    """Yield one side or both of the pairs that a vocabulary is learnt from; their order does not matter."""
+    for pair in text.pairs(sample):
+        for side in sides:
+            yield pair.source if side == "source" else pair.target

@@ -94,6 +94,7 @@ def train(
             prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
             if workers.is_first:
                 workers.wait()
+            prepared.training.order_ahead(0)
             torch.manual_seed(prepared.config.training.seed)
             model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
             return _Run(prepared, model, device, progress, workers).go()
@@ -237,7 +238,7 @@ class _Run:
             target_lang=prepared.target_lang,
             parameters=self.parameters,
             corpus=[path.name for path in prepared.files],
-            pairs=len(prepared.training.pairs),
+            pairs=len(prepared.training.shards),
             validation=validation,
             made_of=made_of,
         )

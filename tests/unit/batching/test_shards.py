@@ -52,7 +52,7 @@ def test_unequal_sides_are_refused_before_anything_is_written(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["source_ids.npy", "source_offsets.npy", "target_ids.npy", "target_offsets.npy"]
+    "name", ["source_ids", "source_offsets", "source_lengths", "target_ids", "lines"]
 )
 def test_a_truncated_changed_or_missing_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
     write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
@@ -74,7 +74,8 @@ def test_a_truncated_changed_or_missing_file_is_refused_by_name(tmp_path: Path, 
         ("[]", "does not describe shards"),
         ('{"format": "something else"}', "does not describe shards"),
         ('{"format": "interlingua-shards", "version": 99}', "is of version 99"),
-        ('{"format": "interlingua-shards", "version": 1}', "lacks its list of files"),
+        ('{"format": "interlingua-shards", "version": 1}', "is of version 1, and only 2"),
+        ('{"format": "interlingua-shards", "version": 2}', "lacks its list of files"),
     ],
 )
 def test_a_foreign_manifest_is_refused(tmp_path: Path, manifest: str, message: str) -> None:

@@ -168,6 +168,16 @@ def test_every_pair_is_seen_exactly_once_an_epoch_whatever_the_cursor(data: Trai
     assert sorted(seen) == list(range(len(PAIRS)))
 
 
+def test_an_order_that_was_begun_ahead_is_the_order(data: TrainingData) -> None:
+    ahead = replace(data)
+    ahead.order_ahead(0)
+    count = 2 * len(data.order(0)) + 3
+    streams = data.batches(Cursor()), ahead.batches(Cursor())
+    batches = [[next(stream)[0].pair_ids for _ in range(count)] for stream in streams]
+    assert batches[0] == batches[1]
+    assert 0 not in ahead.ahead
+
+
 def test_subword_sampling_changes_from_epoch_to_epoch_and_repeats_itself(tmp_path: Path) -> None:
     texts = [f"casele băieților numărul {i}" for i in range(40)]
     tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=320)

@@ -1,0 +1,384 @@
+"""Parallel files that stay where they are: read once from end to end, and then in parts, never held as a whole.
+
+The first reading checks what there is to check, and notes where every twenty-thousandth line begins. With these places
+any chunk of lines can be read again on its own, by this process or another one.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise, zip_longest
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.fingerprint import FileFingerprint, FileState
+from interlingua.corpus.lines import (
+    LineBlock,
+    count_lines,
+    describe_carriage_returns,
+    read_blocks,
+    read_span,
+)
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import CorpusError
+
+__all__ = ["LINES_A_CHUNK", "Chunk", "ParallelFiles", "ScannedPair", "scan_parallel"]
+
+LINES_A_CHUNK = 20_000
+"""What is read, cut into tokens and written at a time."""
+
+Mask = NDArray[np.bool_]
+Watch = Callable[[list[str]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines that follow each other in two files, by their bytes.
+
+    Attributes:
+        part: which two files of a corpus, from 0.
+        source_path: the source file.
+        target_path: the target file.
+        source_span: the bytes from the first line to the end of the last one.
+        target_span: the same of the target.
+        first_line: number of the first line, counted through the files from 1.
+        num_lines: how many lines.
+        left_out: the lines, from 0 within the chunk, that are no pairs or belong to somebody else.
+    """
+
+    part: int
+    source_path: Path
+    target_path: Path
+    source_span: tuple[int, int]
+    target_span: tuple[int, int]
+    first_line: int
+    num_lines: int
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def num_pairs(self) -> int:
+        """How many pairs are left."""
+        return self.num_lines - len(self.left_out)
+
+    def read(self) -> tuple[list[str], list[str]]:
+        """Return the sources and the targets that are left.
+
+        Raises:
+            CorpusError: a file is not what it was when it was scanned.
+        """
+        sides = []
+        for path, span in (
+            (self.source_path, self.source_span),
+            (self.target_path, self.target_span),
+        ):
+            lines = read_span(path, *span)
+            if len(lines) != self.num_lines:
+                raise CorpusError(
+                    f"{path}: has been changed since it was read; run the same command again"
+                )
+            for line in reversed(self.left_out):
+                del lines[line]
+            sides.append(lines)
+        return sides[0], sides[1]
+
+    def line_numbers(self) -> NDArray[np.int64]:
+        """Return the line of each pair, counted through the files from 1."""
+        lines = np.arange(self.first_line, self.first_line + self.num_lines, dtype=np.int64)
+        return np.delete(lines, self.left_out) if self.left_out else lines
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPair:
+    """Two files whose lines are translations of each other, after they were read.
+
+    Attributes:
+        source_path: the source file.
+        target_path: the target file.
+        source_print: what identifies the source file.
+        target_print: what identifies the target file.
+        source_starts: byte where each chunk of ``LINES_A_CHUNK`` lines begins; last, the end of the file.
+        target_starts: the same of the target.
+        num_lines: lines of either file.
+        blank: the lines, from 0, with a blank side.
+    """
+
+    source_path: Path
+    target_path: Path
+    source_print: FileFingerprint
+    target_print: FileFingerprint
+    source_starts: tuple[int, ...]
+    target_starts: tuple[int, ...]
+    num_lines: int
+    blank: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelFiles:
+    """The pairs of parallel files, read anew whenever they are wanted.
+
+    Attributes:
+        parts: the files, two by two.
+        carriage_returns: a remark on each file of which lines end in CR, as in Windows; here CR is text.
+        usable: for each part, whether a line counts, one truth value a line.
+        states: what the system said of each file before it was read, by its path as given.
+    """
+
+    parts: tuple[ScannedPair, ...]
+    carriage_returns: tuple[str, ...] = ()
+    usable: tuple[Mask, ...] = ()
+    states: dict[str, FileState] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(self.pairs_a_part)
+
+    @property
+    def pairs_a_part(self) -> tuple[int, ...]:
+        """How many pairs each part has."""
+        return tuple(int(np.count_nonzero(usable)) for usable in self.usable)
+
+    @property
+    def prints(self) -> dict[str, FileFingerprint]:
+        """What identifies the files, by their paths as given."""
+        return {
+            path.as_posix(): found
+            for part in self.parts
+            for path, found in (
+                (part.source_path, part.source_print),
+                (part.target_path, part.target_print),
+            )
+        }
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield all pairs in the order of the files, a chunk at a time; a chunk may have no pair left."""
+        lines_before = 0
+        for number, (part, usable) in enumerate(zip(self.parts, self.usable, strict=True)):
+            spans = zip(pairwise(part.source_starts), pairwise(part.target_starts), strict=True)
+            for place, (source_span, target_span) in enumerate(spans):
+                first = place * LINES_A_CHUNK
+                lines = usable[first : first + LINES_A_CHUNK]
+                yield Chunk(
+                    part=number,
+                    source_path=part.source_path,
+                    target_path=part.target_path,
+                    source_span=source_span,
+                    target_span=target_span,
+                    first_line=lines_before + first + 1,
+                    num_lines=len(lines),
+                    left_out=tuple(np.flatnonzero(~lines).tolist()),
+                )
+            lines_before += part.num_lines
+
+    def pairs(self, number: int | None = None) -> Iterator[SentencePair]:
+        """Yield all pairs in their order, or ``number`` of them at even distances.
+
+        Raises:
+            CorpusError: a file is not what it was when it was scanned.
+        """
+        total, first = len(self), 0
+        number = total if number is None else min(number, total)
+        for chunk in self.chunks():
+            places = np.arange(first, first + chunk.num_pairs)
+            wanted = np.flatnonzero((places + 1) * number // total > places * number // total)
+            first += chunk.num_pairs
+            if not len(wanted):
+                continue
+            sources, targets = chunk.read()
+            lines = chunk.line_numbers().tolist()
+            for place in wanted.tolist():
+                yield SentencePair(sources[place], targets[place], lines[place])
+
+    def keep(self, kept: Mask) -> "ParallelFiles":
+        """Return the pairs for which ``kept``, one truth value a pair in their order, is true."""
+        parts, first = [], 0
+        for usable, pairs in zip(self.usable, self.pairs_a_part, strict=True):
+            lines = usable.copy()
+            lines[usable] = kept[first : first + pairs]
+            parts.append(lines)
+            first += pairs
+        return replace(self, usable=tuple(parts))
+
+    def report(self) -> str | None:
+        """Say what a user should know about the files, or None when there is nothing to say."""
+        blank = [part for part in self.parts if len(part.blank)]
+        remarks = [_report_blank(blank)] if blank else []
+        return "\n".join([*remarks, *self.carriage_returns]) or None
+
+    def check_unchanged(self) -> None:
+        """Raise a CorpusError if a file was written to since the scan began."""
+        for name, before in self.states.items():
+            now = FileState.of(Path(name))
+            if (before.size, before.modified, before.inode) != (now.size, now.modified, now.inode):
+                raise CorpusError(
+                    f"{name}: has been changed while it was read; run the same command again"
+                )
+
+
+def scan_parallel(
+    sources: Sequence[Path], targets: Sequence[Path], watch: Watch = lambda _: None
+) -> ParallelFiles:
+    """Read parallel files from end to end, the first source file with the first target file and so on.
+
+    Both sides of every two files are counted before anything is read. Pairs with a blank side are left out and
+    reported.
+
+    Args:
+        sources: files with one sentence a line.
+        targets: the files of their translations.
+        watch: is given the usable sources as they are read, some at a time.
+
+    Raises:
+        CorpusError: there are no files or not as many targets as sources; a file is missing, empty or not
+            UTF-8; two files differ in lines; or every pair is blank.
+    """
+    if not sources or not targets:
+        side = "source" if not sources else "target"
+        raise CorpusError(f"no {side} file is given; name one, for example --{side} train.ro")
+    if len(sources) != len(targets):
+        raise CorpusError(
+            f"{len(sources)} source files but {len(targets)} target files; each source file needs "
+            "the file of its translations, in the same order"
+        )
+    for source_path, target_path in zip(sources, targets, strict=True):
+        _check_counts(source_path, target_path)
+    states = {path.as_posix(): FileState.of(path) for path in (*sources, *targets)}
+    scans = [_scan(*paths, watch) for paths in zip(sources, targets, strict=True)]
+    parts = tuple(part for part, _ in scans)
+    found = ParallelFiles(
+        parts,
+        carriage_returns=tuple(chain.from_iterable(remarks for _, remarks in scans)),
+        usable=tuple(_all_but(part.blank, part.num_lines) for part in parts),
+        states=states,
+    )
+    if not len(found):
+        raise CorpusError(
+            f"{sources[0]} | {targets[0]}: all {sum(part.num_lines for part in parts):,} pairs have "
+            "a blank side; give files that hold text"
+        )
+    return found
+
+
+class _Side:
+    """What one file tells while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.digest = hashlib.sha256()
+        self.starts: list[int] = []
+        self.end = 0
+        self.carriage_returns = 0
+
+    def take(self, block: LineBlock) -> None:
+        self.digest.update(block.data)
+        self.starts.append(block.start)
+        self.end = block.end
+        if b"\r" in block.data:
+            self.carriage_returns += sum(line.endswith("\r") for line in block.lines)
+
+    def fingerprint(self, num_lines: int) -> FileFingerprint:
+        return {"size": self.end, "sha256": self.digest.hexdigest(), "lines": num_lines}
+
+
+def _scan(source_path: Path, target_path: Path, watch: Watch) -> tuple[ScannedPair, list[str]]:
+    sides = _Side(source_path), _Side(target_path)
+    blank: list[NDArray[np.int64]] = []
+    num_lines = 0
+    readers = [read_blocks(side.path, LINES_A_CHUNK) for side in sides]
+    for source, target in zip_longest(*readers):
+        if not (source and target and len(source.lines) == len(target.lines)):
+            raise CorpusError(
+                f"{source_path} | {target_path}: were changed while they were read; "
+                "run the same command again"
+            )
+        for side, block in zip(sides, (source, target), strict=True):
+            side.take(block)
+        lines = _find_blank(source.lines, target.lines)
+        blank.append(lines + num_lines)
+        num_lines += len(source.lines)
+        for line in reversed(lines.tolist()):
+            del source.lines[line]
+        watch(source.lines)
+    remarks = [
+        describe_carriage_returns(side.path, side.carriage_returns, num_lines) for side in sides
+    ]
+    part = ScannedPair(
+        source_path=source_path,
+        target_path=target_path,
+        source_print=sides[0].fingerprint(num_lines),
+        target_print=sides[1].fingerprint(num_lines),
+        source_starts=(*sides[0].starts, sides[0].end),
+        target_starts=(*sides[1].starts, sides[1].end),
+        num_lines=num_lines,
+        blank=np.concatenate(blank),
+    )
+    return part, [remark for remark in remarks if remark]
+
+
+def _all_but(lines: NDArray[np.int64], num_lines: int) -> Mask:
+    usable = np.ones(num_lines, dtype=np.bool_)
+    usable[lines] = False
+    return usable
+
+
+def _find_blank(sources: list[str], targets: list[str]) -> NDArray[np.int64]:
+    if all(map(str.strip, sources)) and all(map(str.strip, targets)):
+        return np.zeros(0, dtype=np.int64)  # nearly always, and several times as fast
+    sides = enumerate(zip(sources, targets, strict=True))
+    blank = [line for line, (source, target) in sides if not (source.strip() and target.strip())]
+    return np.array(blank, dtype=np.int64)
+
+
+def _report_blank(parts: Sequence[ScannedPair]) -> str:
+    first = parts[0]
+    total = sum(len(part.blank) for part in parts)
+    named = (first.blank[:5] + 1).tolist()
+    others = total - len(named)
+    return (
+        f"{total:,} {'pair was' if total == 1 else 'pairs were'} left out "
+        f"because a side is blank: line {', '.join(f'{line:,}' for line in named)} "
+        f"({first.source_path} | {first.target_path})" + (f" and {others:,} more" if others else "")
+    )
+
+
+def _check_counts(source_path: Path, target_path: Path) -> None:
+    source_count, target_count = count_lines(source_path), count_lines(target_path)
+    for path, count in ((source_path, source_count), (target_path, target_count)):
+        if count == 0:
+            raise CorpusError(f"{path}: is empty; give a file with one sentence a line")
+    if source_count == target_count:
+        return
+    longer, shorter = source_path, target_path
+    if source_count < target_count:
+        longer, shorter = target_path, source_path
+    raise CorpusError(
+        f"{source_path} has {source_count:,} lines but {target_path} has {target_count:,}; "
+        f"line {min(source_count, target_count) + 1:,} of {longer} has no translation. "
+        "Line N of one file must be the translation of line N of the other."
+        + _line_end_hint(longer, shorter, max(source_count, target_count))
+    )
+
+
+def _line_end_hint(longer: Path, shorter: Path, wanted: int) -> str:
+    """Recognise a file that was written by a tool with another idea of line ends.
+
+    Reading also finds out whether one of the two is no text at all, which then is what the user should hear.
+    """
+    if _count_as_others_do(shorter)[0] == wanted:
+        return (
+            f" {shorter} would have as many lines if CR, U+0085, U+2028 and the like ended a line as well; "
+            r"here only \n does: write \n in their place."
+        )
+    if _count_as_others_do(longer)[1]:
+        return f" {longer} ends in blank lines: remove them if they are not meant."
+    return ""
+
+
+def _count_as_others_do(path: Path) -> tuple[int, bool]:
+    """Count lines as ``str.splitlines`` would in the whole text; tell as well whether the last line is empty."""
+    count, last = 0, list[str]()
+    for block in read_blocks(path, LINES_A_CHUNK):
+        count += len(("\n".join(last) + "\n").splitlines()) if last else 0
+        last = block.lines
+    text = "\n".join(last)
+    return count + len(text.splitlines()), text.endswith("\n") or (count > 0 and not text)

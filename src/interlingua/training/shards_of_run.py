@@ -1,0 +1,131 @@
+"""The ids of a run: opened if they are there and fit, written if not, taken up if they were begun."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from interlingua.batching.encoding import Encoder, encode_chunks
+from interlingua.batching.shard_writer import ShardWriter
+from interlingua.batching.shards import Shards, open_shards
+from interlingua.config import CorpusConfig, RunConfig
+from interlingua.corpus import scan
+from interlingua.errors import CorpusError
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.training.corpus_of_run import RunCorpus
+from interlingua.training.run_folder import RunFolder
+
+__all__ = ["shards_of", "tag_ids"]
+
+Say = Callable[[str], None]
+
+_PAIRS_FOR_WORKERS = 60_000
+"""Fewer pairs are not worth the half second that a process takes to start."""
+
+
+def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int, ...], ...]:
+    """Return for each file the ids that go before its sources: its tag, or nothing."""
+    if not any(corpus.tags):
+        return ()
+    assert isinstance(tokenizers.source, PieceTokenizer)
+    pieces = tokenizers.source.vocabulary.pieces
+    return tuple((pieces.index(tag),) if tag else () for tag in corpus.tags)
+
+
+def shards_of(
+    config: RunConfig,
+    folder: RunFolder,
+    corpus: RunCorpus,
+    tokenizers: TokenizerPair,
+    part: Literal["training", "validation"],
+    say: Say,
+) -> Shards:
+    """Open the shards of one part if they are there and fit; else write them, or finish what was begun.
+
+    Args:
+        config: the configuration, its tokenization already chosen.
+        folder: the run.
+        corpus: its text.
+        tokenizers: those that are saved in the run.
+        part: ``training`` or ``validation``.
+        say: is told what a user should know.
+
+    Raises:
+        CorpusError: the text is not what it was when it was scanned.
+        OutputError: the shards cannot be written.
+    """
+    encoder = Encoder(
+        tokenizers,
+        config.batching.max_length,
+        prefixes=tag_ids(config.corpus, tokenizers) if part == "training" else (),
+        keep_text=part == "validation" or config.tokenization.sampling > 0,
+    )
+    made_from = {
+        "corpus": corpus.identity,
+        "part": part,
+        "tokenizers": _checksums(folder.tokenizer),
+        "max_length": encoder.max_length,
+        "prefixes": [list(ids) for ids in encoder.prefixes],
+        "keep_text": encoder.keep_text,
+        "lines_a_chunk": scan.LINES_A_CHUNK,
+    }
+    path = folder.shards / part
+    try:
+        shards = open_shards(path, made_from=made_from)
+    except CorpusError:
+        # They are not there, of another version, damaged, or of something else: all is mended alike.
+        text = corpus.training if part == "training" else corpus.validation
+        shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)
+    for side, number in shards.manifest.truncated.items():
+        if number:
+            say(
+                f"{part}: {number:,} {side} sentences were cut to batching.max_length = "
+                f"{encoder.max_length} tokens"
+            )
+    return shards
+
+
+def _write_shards(
+    config: RunConfig,
+    path: Path,
+    text: scan.ParallelFiles,
+    encoder: Encoder,
+    made_from: dict[str, Any],
+    tokenizers: Path,
+    say: Say,
+) -> Shards:
+    writer = ShardWriter(
+        path,
+        made_from=made_from,
+        id_dtypes=encoder.id_dtypes,
+        keep_text=encoder.keep_text,
+        num_parts=len(text.parts),
+    )
+    done = writer.take_up()
+    if done:
+        say(f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already")
+    chunks = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
+    workers = config.training.threads or _num_cores()
+    if len(text) < _PAIRS_FOR_WORKERS:
+        workers = 1
+    try:
+        for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
+            writer.append(chunk)
+        return writer.finish()
+    finally:
+        writer.close()
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+def _num_cores() -> int:
+    mine = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(mine(0)) if mine else os.cpu_count() or 1

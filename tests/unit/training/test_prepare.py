@@ -1,0 +1,251 @@
+"""A run before its first update: what is read, what is kept, what is done once only."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interlingua.batching.shards import open_shards
+from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.corpus import scan
+from interlingua.corpus.fingerprint import FileState
+from interlingua.corpus.lines import read_lines
+from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.split import split_validation
+from interlingua.errors import ConfigError, CorpusError
+from interlingua.training import corpus_of_run
+from interlingua.training.prepare import Prepared, prepare
+
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+LINES = [" ".join(NUMBERS[int(digit)] for digit in str(7919 * i)) for i in range(130)]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "LINES_A_CHUNK", 16)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    """A corpus of 129 usable pairs that was written an hour ago."""
+    for suffix in ("ro", "en"):
+        path = tmp_path / f"train.{suffix}"
+        path.write_text("".join(f"{line}\n" for line in [*LINES[:40], "", *LINES[41:]]))
+        os.utime(path, (time.time() - 3600,) * 2)
+    return RunConfig(
+        run_dir=tmp_path / "run",
+        corpus=CorpusConfig(source=(tmp_path / "train.ro",), target=(tmp_path / "train.en",)),
+        tokenization=TokenizationConfig(kind="bpe"),
+        training=TrainingConfig(device="cpu", threads=1),
+    )
+
+
+def heard(config: RunConfig) -> tuple[Prepared, list[str]]:
+    said: list[str] = []
+    return prepare(config, say=said.append), said
+
+
+def ids_of(prepared: Prepared) -> list[list[int]]:
+    shards = prepared.training.shards
+    return [shards.source(index).tolist() for index in range(len(shards))]
+
+
+def forbid_scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    def scan(_: object) -> None:
+        pytest.fail("the text was read again")
+
+    monkeypatch.setattr(corpus_of_run, "_scan", scan)
+
+
+def trust_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a test is new; let it be trusted as if two seconds had gone by."""
+    of: Callable[[Path], FileState] = FileState.of
+
+    def later(path: Path) -> FileState:
+        state = of(path)
+        return FileState(
+            state.size,
+            state.modified,
+            state.changed,
+            state.inode,
+            state.device,
+            state.asked + 10**10,
+        )
+
+    monkeypatch.setattr(FileState, "of", staticmethod(later))
+
+
+def test_shards_hold_what_the_whole_corpus_gives_in_memory(config: RunConfig) -> None:
+    prepared, _ = heard(config)
+    pairs = read_parallel(config.corpus.source, config.corpus.target)
+    training, validation = split_validation(pairs, None, config.training.seed)
+    source = prepared.tokenizers.source
+    assert ids_of(prepared) == source.encode_batch([pair.source for pair in training])
+    lines = [prepared.training.shards.line(index) for index in range(len(training))]
+    assert lines == [pair.line for pair in training]
+    assert list(prepared.validation.pairs) == validation
+
+
+def test_the_same_corpus_is_read_once(config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    trust_at_once(monkeypatch)
+    first, said = heard(config)
+    assert any("pair was left out" in words for words in said)
+    forbid_scans(monkeypatch)
+    monkeypatch.setattr(
+        "interlingua.corpus.fingerprint._of_file", lambda _: pytest.fail("a checksum was computed")
+    )
+    second, again = heard(config)
+    assert [words for words in said if not words.startswith("vocabulary: ")] == again
+    assert ids_of(second) == ids_of(first)
+    assert second.reasons == first.reasons
+    assert list(second.validation.pairs) == list(first.validation.pairs)
+
+
+def test_a_file_that_only_looks_new_is_known_by_its_checksum(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust_at_once(monkeypatch)
+    first, _ = heard(config)
+    forbid_scans(monkeypatch)
+    os.utime(config.corpus.source[0])
+    moved = config.corpus.target[0].rename(config.corpus.target[0].with_name("moved.en"))
+    corpus = config.corpus.model_copy(update={"target": (moved,)})
+    second, _ = heard(config.model_copy(update={"corpus": corpus}))
+    assert ids_of(second) == ids_of(first)
+
+
+def test_a_changed_corpus_of_the_same_size_and_date_is_read_again(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust_at_once(monkeypatch)
+    first, _ = heard(config)
+    path = config.corpus.source[0]
+    before = path.stat()
+    time.sleep(0.02)  # a file system's clock goes in steps
+    path.write_text(path.read_text().replace("nine", "neun"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    second, _ = heard(config)
+    assert ids_of(second) != ids_of(first)
+    (config.run_dir / "checkpoints/step-1").mkdir(parents=True)  # type: ignore[operator]
+    time.sleep(0.02)
+    path.write_text(path.read_text().replace("neun", "nein"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ConfigError, match="was started with another text"):
+        prepare(config)
+
+
+def test_damaged_shards_are_made_again(config: RunConfig) -> None:
+    first = ids_of(heard(config)[0])
+    assert config.run_dir is not None
+    path = config.run_dir / "shards/training/source_ids"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert ids_of(heard(config)[0]) == first
+    assert path.read_bytes() == whole
+
+
+def test_another_longest_length_makes_other_shards(config: RunConfig) -> None:
+    heard(config)
+    batching = config.batching.model_copy(update={"max_length": 5})
+    shorter, said = heard(config.model_copy(update={"batching": batching}))
+    assert max(map(len, ids_of(shorter))) == 4
+    assert any("source sentences were cut to batching.max_length = 5 tokens" in s for s in said)
+    assert heard(config.model_copy(update={"batching": batching}))[1][-1] == said[-1]
+
+
+def test_a_vocabulary_of_a_large_corpus_is_learnt_from_a_sample(config: RunConfig) -> None:
+    tokens = config.tokenization.model_copy(update={"training_pairs": 10, "kind": "word"})
+    prepared, said = heard(config.model_copy(update={"tokenization": tokens}))
+    assert any("tokenization.training_pairs = 10" in words for words in said)
+    assert prepared.tokenizers.source.vocabulary_size < 300
+    assert len(prepared.training.shards) == 79
+
+
+def test_sampled_subwords_need_no_corpus_once_it_is_prepared(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust_at_once(monkeypatch)
+    tokens = config.tokenization.model_copy(update={"sampling": 0.3})
+    config = config.model_copy(update={"tokenization": tokens})
+    heard(config)
+    forbid_scans(monkeypatch)
+    prepared, _ = heard(config)
+    data = prepared.training
+    indices = data.order(0)[0]
+    first, again, later = data.batch(indices, 0), data.batch(indices, 0), data.batch(indices, 1)
+    assert first.source.tolist() == again.source.tolist()
+    assert first.source.tolist() != later.source.tolist()
+    row = int(np.argmax(indices))
+    text = prepared.tokenizers.source.decode(first.source[row].tolist())
+    assert text == read_lines(config.corpus.source[0])[data.shards.line(int(indices[row])) - 1]
+
+
+def test_a_corpus_that_is_written_to_while_it_is_read_is_refused(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = corpus_of_run.RunCorpus.check_unchanged
+
+    def change(self: corpus_of_run.RunCorpus) -> None:
+        path = config.corpus.source[0]
+        path.write_text(path.read_text().replace("nine", "neun"))
+        finish(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_of_run.RunCorpus, "check_unchanged", change)
+        with pytest.raises(CorpusError, match="has been changed while it was read"):
+            prepare(config)
+    prepared, _ = heard(config)
+    assert any("neun" in prepared.tokenizers.source.decode(ids) for ids in ids_of(prepared))
+    assert not any("nine" in prepared.tokenizers.source.decode(ids) for ids in ids_of(prepared))
+
+
+PREPARE = """
+import sys
+from interlingua.corpus import scan
+from interlingua.cli import main
+from interlingua.training import shards_of_run
+scan.LINES_A_CHUNK = 200
+shards_of_run._PAIRS_FOR_WORKERS = int(sys.argv.pop(1))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_preparation_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    for suffix in ("ro", "en"):
+        lines = (f"{LINES[i % 130]} {i}\n" for i in range(20_000))
+        (tmp_path / f"train.{suffix}").write_text("".join(lines))
+    command = [
+        *(sys.executable, "-c", PREPARE, "10", "prepare", "--training.threads", "2"),
+        *("--source", str(tmp_path / "train.ro"), "--target", str(tmp_path / "train.en")),
+    ]
+    log = tmp_path / "killed/shards/training.unfinished/log.jsonl"
+    with subprocess.Popen([*command, "--run-dir", str(tmp_path / "killed")]) as process:
+        while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 9):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    written = log.read_bytes()
+    assert written.count(b"\n") > 9
+    again = subprocess.run(
+        [*command, "--run-dir", str(tmp_path / "killed")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "training: goes on after the first" in again.stderr
+    command[3] = "1000000"  # and once in one piece and one process
+    subprocess.run([*command, "--run-dir", str(tmp_path / "whole")], check=True)
+    killed, whole = (
+        open_shards(tmp_path / name / "shards/training").manifest for name in ("killed", "whole")
+    )
+    assert killed == whole
+    lock = (
+        json.loads((tmp_path / name / "corpus.lock").read_text()) for name in ("killed", "whole")
+    )
+    assert next(lock) == next(lock)
