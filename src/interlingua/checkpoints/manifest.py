@@ -1,5 +1,6 @@
 """A folder's proof that it is whole: ``manifest.json`` with the size and SHA-256 of every other file."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -83,11 +84,8 @@ def _forget_cached(file: Path) -> None:
     """Have the next read ask the disk and not the memory that the file was written from, where the system lets us."""
     if not hasattr(os, "posix_fadvise"):
         return
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(descriptor)
+    with contextlib.suppress(OSError), file.open("rb") as stream:  # to read is what counts
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _check_file(file: Path, entry: dict[str, object]) -> None:
