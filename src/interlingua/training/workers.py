@@ -43,9 +43,7 @@ class Workers:
         """Return ``objective`` so that gradients are averaged over the processes while they are computed."""
         if self.size == 1:
             return objective
-        return DistributedDataParallel(
-            objective, broadcast_buffers=False, gradient_as_bucket_view=True
-        )
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
 
     def total(self, number: float) -> float:
         """Return the sum of the numbers that the processes have."""
