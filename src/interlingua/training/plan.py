@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from interlingua.checkpoints.model_folder import build
+from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.hardware import (
@@ -35,6 +36,8 @@ __all__ = ["Plan", "plan"]
 PROBE_STEPS = 20
 WARMUP = 3
 """Updates before the clock starts: the first ones allocate memory and choose kernels."""
+LONGEST_START = 5.0
+"""Starting Python and torch takes seconds that a run pays again; what this process worked before that is no start."""
 _GROWTH = 1.08
 """A run's peak over that of the probe: batches of ever other shapes fray the heap (measured: 1.05 to 1.15)."""
 _FILLED = 0.9
@@ -107,13 +110,14 @@ def plan(config: RunConfig) -> Plan:
     Raises:
         ConfigError, CorpusError, TrainingError: what training itself would raise.
     """
+    seconds_to_start = min(time.process_time(), LONGEST_START)
     prepare_cpu(config.training.threads)
     device = choose_device(config.training.device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
         started = time.perf_counter()
         prepared = prepare(wanted)
-        seconds_to_prepare = time.perf_counter() - started
+        seconds_to_prepare = seconds_to_start + time.perf_counter() - started
         prepared_bytes = sum(file.stat().st_size for file in _files(Path(scratch)))
         free_disk = _free_disk(run_dir_of(config))
         return _probe(
@@ -213,7 +217,7 @@ def _largest(data: TrainingData, order: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
-    """Time one validation, as if the outputs had the length of the references.
+    """Time one validation and the checkpoint after it, as if the outputs had the length of the references.
 
     A model of twenty updates never ends a sentence, so real decoding would take far longer than it will.
     """
@@ -231,6 +235,7 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
         device=trainer.device,
         max_source_length=config.batching.max_length,
     )
+    store = CheckpointStore(prepared.folder.checkpoints, keep=2)
     validator = Validator(
         prepared.validation,
         translator,
@@ -243,6 +248,7 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
     measured = validator.measure(trainer.model)
     if measured:
         validator.samples(trainer.model, measured[1])
+    trainer.save(store)
     return time.perf_counter() - started
 
 
