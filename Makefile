@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale
+	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 
 prove-multi30k: $(READY) ## the Multi30k recipe, an hour of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
+
+prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (an hour); needs strace
+	$(BIN)/python benchmarks/prove_resume.py
 
 prove-plan: $(READY) ## `plan` against real runs on five configurations; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py

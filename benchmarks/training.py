@@ -66,7 +66,11 @@ ROWS = [
     Row("tiny", "tiny", "bf16", "all", 3.0, 5.0),
     Row("base, fp32", "base", "fp32", "fp32", 1.3, 1.6),
     Row("small, AVX2", "small", "fp32", "fp32", 1.3, 1.6, tuple(LAPTOP.items())),
+    Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
 ]
+PROCESSES = "two processes"
+LEAST_MFU, LEAST_SCALING = 0.30, 1.8
+"""What else must be met: at base the share of the measured peak, and two processes against one, a core each."""
 
 
 def main() -> None:
@@ -83,13 +87,17 @@ def main() -> None:
             for row in ROWS
             if not arguments.rows or row.name in arguments.rows
         ]
+        others = requirements_of(found)
+        if not arguments.rows or PROCESSES in arguments.rows:
+            others.append(measure_processes(batches, arguments))
     if arguments.json:
-        print(json.dumps({"machine": machine, "rows": found}, indent=2))
+        print(json.dumps({"machine": machine, "rows": found, "others": others}, indent=2))
     else:
-        print(table_of(found))
+        print(table_of(found, others))
     if not arguments.rows:
-        record(machine, arguments, found)
-    sys.exit(0 if all(row["ratio"]["median"] >= row["must"] for row in found) else 1)
+        record(machine, arguments, found, others)
+    met = [row["ratio"]["median"] >= row["must"] for row in found] + [one["met"] for one in others]
+    sys.exit(0 if all(met) else 1)
 
 
 def _read_arguments() -> argparse.Namespace:
@@ -229,6 +237,7 @@ def measure_row(
     ratios = [mine / theirs if theirs else 0.0 for mine, theirs in pairs]
     return {
         "name": row.name,
+        "ours": " ".join(ours),
         "must": row.must,
         "reach": row.reach,
         "ratio": spread(ratios),
@@ -240,9 +249,68 @@ def measure_row(
                 "peak_bytes": max(one[system].get("peak_bytes", 0) for one in rounds),
                 "version": rounds[0][system].get("version", rounds[0][system].get("torch", "")),
                 "failed": rounds[0][system].get("failed"),
+                "start_seconds": rounds[0][system].get("start_seconds", 0.0),
+                "warmup_seconds": rounds[0][system].get("warmup_seconds", 0.0),
             }
             for system in systems
         },
+    }
+
+
+def requirements_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the row of the base model must show beside its ratio: use of the peak, and memory."""
+    base = next((row for row in rows if row["name"] == "base"), None)
+    if base is None:
+        return []
+    mine = base["systems"][base["ours"]]["peak_bytes"]
+    theirs = min(
+        system["peak_bytes"]
+        for name, system in base["systems"].items()
+        if name != base["ours"] and not system["failed"]
+    )
+    mfu = base["share_of_peak"]["median"]
+    return [
+        {
+            "name": "base, share of the measured peak (MFU)",
+            "value": f"{mfu:.0%}",
+            "must": f"{LEAST_MFU:.0%}",
+            "met": mfu >= LEAST_MFU,
+        },
+        {
+            "name": "base, peak memory against the thriftiest peer",
+            "value": f"{mine / 1e6:,.0f} MB, {theirs / 1e6:,.0f} MB ({mine / theirs:.2f})",
+            "must": "1.00",
+            "met": mine <= theirs,
+        },
+    ]
+
+
+def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Compare two processes under torchrun, one thread each, with one process of one thread."""
+    alone = [sys.executable, str(HERE / "peers" / "ours.py")]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    pair = [sys.executable, *launcher, alone[1]]
+    steps = (str(arguments.warmup), str(arguments.steps))
+    ratios = []
+    for _ in range(arguments.rounds):
+        speeds = []
+        for command in (alone, pair):
+            done = subprocess.run(
+                [*command, str(batches), "base", "bf16", "1", *steps],
+                capture_output=True,
+                text=True,
+                check=True,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+            )
+            speeds.append(json.loads(done.stdout.strip().splitlines()[-1])["tokens_a_second"])
+        ratios.append(speeds[1] / speeds[0])
+        print(f"  {PROCESSES}: {speeds[0]:,.0f} alone, {speeds[1]:,.0f} together", flush=True)
+    found = spread(ratios)
+    return {
+        "name": "base, two processes of one thread against one (torchrun, gloo)",
+        "value": f"{found['median']:.2f} ({found['low']:.2f} to {found['high']:.2f})",
+        "must": f"{LEAST_SCALING}",
+        "met": found["median"] >= LEAST_SCALING,
     }
 
 
@@ -251,21 +319,22 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def table_of(rows: list[dict[str, Any]]) -> str:
+def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     """Write the rows as Markdown."""
     lines = [
-        "| row | system | target tokens/s (median, range) | peak memory |",
-        "|---|---|---|---|",
+        "| row | system | target tokens/s (median, range) | peak memory | start, warm-up |",
+        "|---|---|---|---|---|",
     ]
     for row in rows:
         for name, system in row["systems"].items():
             if system["failed"]:
-                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | |")
+                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | | |")
                 continue
             speed = system["tokens_a_second"]
             lines.append(
                 f"| {row['name']} | {name} {system['version']} | {speed['median']:,.0f} "
-                f"({speed['low']:,.0f} to {speed['high']:,.0f}) | {system['peak_bytes'] / 1e6:,.0f} MB |"
+                f"({speed['low']:,.0f} to {speed['high']:,.0f}) | {system['peak_bytes'] / 1e6:,.0f} MB | "
+                f"{system['start_seconds']:.0f} s, {system['warmup_seconds']:.0f} s |"
             )
     lines += [
         "",
@@ -279,10 +348,17 @@ def table_of(rows: list[dict[str, Any]]) -> str:
             f"{row['best_peer']} | {row['must']} | {row['reach']} | "
             f"{row['share_of_peak']['median']:.0%} |"
         )
+    lines += ["", "| what else must be met | measured | must |", "|---|---|---|"]
+    lines += [f"| {one['name']} | {one['value']} | {one['must']} |" for one in others]
     return "\n".join(lines)
 
 
-def record(machine: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+def record(
+    machine: str,
+    arguments: argparse.Namespace,
+    rows: list[dict[str, Any]],
+    others: list[dict[str, Any]],
+) -> None:
     """Write the table where the documents point to, with what it depends on."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
@@ -290,7 +366,7 @@ def record(machine: str, arguments: argparse.Namespace, rows: list[dict[str, Any
     RECORD.write_text(
         f"# Training speed, {date.today().isoformat()}\n\n{machine}, {arguments.threads} threads, commit {commit}; "
         f"`make bench-training`, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up and "
-        f"{arguments.steps} timed ones a run.\n\n{table_of(rows)}\n",
+        f"{arguments.steps} timed ones a run.\n\n{table_of(rows, others)}\n",
         encoding="utf-8",
     )
 

@@ -74,9 +74,10 @@ def autocast(mode: str) -> Any:
 def measure(
     task: Task,
     step: Callable[[tuple[list[list[int]], list[list[int]]]], float],
+    report: Callable[[str], object] = print,
     **more: object,
 ) -> None:
-    """Run the steps and print what they came to; ``step`` returns the loss a target token."""
+    """Run the steps and report what they came to; ``step`` returns the loss a target token."""
     import torch
 
     ready = time.perf_counter()
@@ -101,7 +102,7 @@ def measure(
         "torch": torch.__version__,
         **more,
     }
-    print(json.dumps(found))
+    report(json.dumps(found))
 
 
 def train(

@@ -12,6 +12,7 @@ from interlingua.hardware import prepare_cpu
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.training.loop import Trainer
+from interlingua.training.workers import join_workers
 
 prepare_cpu(int(sys.argv[4]))
 task = read_task()
@@ -34,12 +35,16 @@ model = Transformer(
 config = TrainingConfig(
     steps=10**6, peak_learning_rate=1e-4, warmup_steps=1, plain=task.mode.endswith("plain")
 )
+device = torch.device("cpu")
+join = join_workers(device, patience=600.0)
+workers = join.__enter__()
 trainer = Trainer(
     model,
     None,
     config,
-    device=torch.device("cpu"),
+    device=device,
     dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
+    workers=workers,
 )
 
 
@@ -53,13 +58,15 @@ def step(pairs):
         target_begin=BEGIN,
         target_end=END,
     )
-    loss, _ = trainer.update([batch])
-    return loss
+    return trainer.update([batch]).loss
 
 
+report = print if workers.is_first else (lambda _: None)
 measure(
     task,
     step,
     version=interlingua.__version__,
+    report=report,
     parameters=sum(p.numel() for p in model.parameters()),
 )
+join.__exit__(None, None, None)

@@ -80,7 +80,8 @@ def train(
     from interlingua.training.run import train as train_run
 
     result = train_run(settings, fresh=fresh)
-    print_json(list_training(result)) if json else say(describe_training(result))
+    if result.worker == 0:
+        print_json(list_training(result)) if json else say(describe_training(result))
     return exit_status_of(result)
 
 

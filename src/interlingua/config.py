@@ -179,6 +179,9 @@ class TrainingConfig(Section):
     """Decoupled weight decay on matrices; the paper has none."""
     clip_norm: float | None = Field(default=1.0, gt=0.0)
     """Largest gradient norm (None: no clipping)."""
+    non_finite: Literal["skip", "stop"] = "skip"
+    """What to do when the loss or gradient of an update is not a finite number: leave the update out and say so
+    (ten in a row still end the run), or end the run."""
     accumulate: int = Field(default=1, ge=1)
     """Batches added up before one update."""
     validate_every: int | None = Field(default=None, ge=1)
@@ -202,7 +205,9 @@ class TrainingConfig(Section):
     )
     """Where the matrices are multiplied; auto takes a graphics card when there is one."""
     threads: int | None = Field(default=None, ge=1)
-    """CPU threads (None: all cores)."""
+    """CPU threads of a process (None: all cores, shared among the processes of one machine)."""
+    worker_timeout: float = Field(default=1800.0, gt=0.0)
+    """Seconds that the processes of a run under torchrun wait for one that does not answer, before all end."""
 
 
 class DecodingConfig(Section):

@@ -1,23 +1,29 @@
 """Files and folders that appear whole or not at all.
 
-What is written goes to a neighbour with a temporary name, is flushed to the disk, and only then takes its final
-name: a file in one step, a folder in two, since a folder cannot be renamed over another. An exception, Ctrl-C
-included, leaves the old content, never half of the new one. A process that is killed outright leaves its temporary
-neighbour behind, and if it is killed between a folder's two steps, the old folder under a temporary name; the next
-write of the same name puts it back or clears it away. Only processes of the same machine are known to be dead.
+What is written goes to a neighbour with a temporary name, is flushed to the disk, and only then takes its final name.
+Where the system can swap two names (Linux, most file systems), that is one step, and a reader finds the old or the
+new at every moment; elsewhere a folder takes two, since it cannot be renamed over another. An exception, Ctrl-C
+included, leaves the old content or the new, never half of one. A process that is killed outright leaves its temporary
+neighbour behind, and if it is killed between the two steps, the old folder under a temporary name; the next write of
+the same name, or :func:`clear_left_overs`, puts it back or clears it away. Only processes of the same machine are
+known to be dead.
 """
 
+import contextlib
+import ctypes
+import errno
+import functools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from interlingua.errors import OutputError
 
-__all__ = ["replace_file", "replace_folder", "write_text"]
+__all__ = ["clear_left_overs", "remove_folder", "replace_file", "replace_folder", "write_text"]
 
 
 @contextmanager
@@ -32,9 +38,9 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
         raise OutputError(f"{path}: is a folder; give the name of a file to write")
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for left_over in _left_by_the_dead(path, "tmp"):
-            left_over.unlink(missing_ok=True) if left_over.is_file() else None
+        _make_folder(path.parent)
+        for left_over in _left_by_the_dead(path.parent, path.name, "tmp"):
+            _discard(left_over)
         with temporary.open("wb") as file:
             yield file
             file.flush()
@@ -44,7 +50,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True) if _is_there(temporary) else None
+        _discard(temporary)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -54,57 +60,139 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replace_folder(path: Path) -> Iterator[Path]:
+def replace_folder(path: Path, check: Callable[[Path], None] | None = None) -> Iterator[Path]:
     """Yield an empty folder that takes the place of ``path`` when the block ends without an exception.
 
-    Whoever reads at that very moment may find no folder, but never a half one.
+    Args:
+        path: the name.
+        check: called with the new folder once every byte of it is on the disk, and before it takes the name; what it
+            raises leaves the old one.
 
     Raises:
         OutputError: the place cannot be written.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    old = path.with_name(f".{path.name}.old-{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _clear_folders_of_the_dead(path)
+        if path.is_file():
+            raise OutputError(f"{path}: is a file, and a folder is to be written there; move it")
+        _make_folder(path.parent)
+        _clear_the_dead(path.parent, path.name)
         temporary.mkdir()
         yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _sync_file(file)
-        _sync_folder(temporary)
-        if path.exists():
-            path.rename(old)
-        temporary.rename(path)
-        _sync_folder(path.parent)
+        _sync_tree(temporary)
+        if check:
+            check(temporary)
+        _swap(temporary, path)
+        try:
+            _sync_folder(path.parent)
+        except OSError:  # the new name may not outlive a power cut: only the old one is certain
+            _swap(path, temporary)
+            raise
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
+        _discard(temporary)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove ``path`` as well as the system lets us; at no moment does half of it bear its name."""
+    doomed = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    _discard(doomed)
+    with contextlib.suppress(OSError):
+        path.rename(doomed)
+    _discard(doomed)
+
+
+def clear_left_overs(folder: Path) -> None:
+    """Put back or remove what writers of anything in ``folder`` left when they were killed; there may be no folder."""
+    with contextlib.suppress(OSError):
+        _clear_the_dead(folder)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make ``folder`` and those above it, and let their names survive a power cut."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        _sync_folder(each.parent)
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Give ``new`` the name ``path``, and what was there, if anything, the name ``new``."""
+    if not path.exists():
+        new.rename(path)
+        return
+    if _exchange(new, path):
+        return
+    old = path.with_name(f".{path.name}.old-{os.getpid()}")
+    try:
+        path.rename(old)
+        new.rename(path)
+        old.rename(new)
+    finally:
         if _is_there(old) and not _is_there(path):
             old.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _clear_folders_of_the_dead(path: Path) -> None:
-    """Put back the folder of a process killed between its two renames, then remove what the dead left."""
-    olds = sorted(_left_by_the_dead(path, "old"), key=lambda old: old.stat().st_mtime)
-    if olds and not path.exists():
-        olds.pop().rename(path)
-    for left_over in (*olds, *_left_by_the_dead(path, "tmp")):
-        shutil.rmtree(left_over, ignore_errors=True)
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step; False where the system or the file system cannot."""
+    rename = _renameat2()
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE: see renameat2(2)
+    if rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM):
+        return False
+    raise OSError(number, os.strerror(number), str(other))
 
 
-def _left_by_the_dead(path: Path, kind: str) -> list[Path]:
-    """Find temporary neighbours of ``path`` whose process is gone, or had our number before us."""
-    pattern = re.compile(rf"{re.escape(f'.{path.name}.{kind}-')}(\d{{1,9}})")
-    neighbours = ((other, pattern.fullmatch(other.name)) for other in path.parent.iterdir())
+@functools.cache
+def _renameat2() -> Callable[..., int] | None:
+    """Find the C library's function, which Python does not offer; it is in glibc 2.28 and later, on Linux only."""
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return None
+    function.argtypes = (*(ctypes.c_int, ctypes.c_char_p) * 2, ctypes.c_uint)
+    function.restype = ctypes.c_int
+    return function
+
+
+def _clear_the_dead(folder: Path, name: str | None = None) -> None:
+    """Put back the folder of a process killed between its two renames, then remove what the dead left.
+
+    Only neighbours of ``name`` are looked at, or of every name.
+    """
+    olds = sorted(_left_by_the_dead(folder, name, "old"), key=lambda old: old.stat().st_mtime)
+    for old in reversed(olds):  # the newest first: it is the one to put back
+        place = old.with_name(old.name[1:].rpartition(".old-")[0])
+        _discard(old) if place.exists() else old.rename(place)
+    for left_over in _left_by_the_dead(folder, name, "tmp"):
+        _discard(left_over)
+
+
+def _left_by_the_dead(folder: Path, name: str | None, kind: str) -> list[Path]:
+    """Find temporary neighbours of ``name`` (of any name, if None) whose process is gone, or had our number before us."""
+    of_whom = ".+" if name is None else re.escape(name)
+    pattern = re.compile(rf"\.{of_whom}\.{kind}-(\d{{1,9}})")
+    neighbours = ((other, pattern.fullmatch(other.name)) for other in folder.iterdir())
     return [
         other
         for other, match in neighbours
         if match and (int(match[1]) == os.getpid() or not _is_alive(int(match[1])))
     ]
+
+
+def _discard(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there and as well as the system lets us."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _is_alive(process: int) -> bool:
@@ -133,6 +221,18 @@ def _sync_file(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_tree(folder: Path) -> None:
+    """Put every file on the disk, then the names in every folder, the inner ones first."""
+    for inner, _, files in os.walk(folder, topdown=False, onerror=_raise):
+        for name in files:
+            _sync_file(Path(inner, name))
+        _sync_folder(Path(inner))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _sync_folder(path: Path) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "choose_device",
     "choose_dtype",
     "prepare_cpu",
+    "product_dtype",
     "total_memory",
 ]
 
@@ -34,18 +35,27 @@ memory of a run (Multi30k, 60 updates: 2.7 GB against 1.3 GB) and made it a tent
 def choose_device(name: str | torch.device) -> torch.device:
     """Return the device called ``name``; ``auto`` takes a GPU if there is one.
 
+    Of several processes under torchrun each gets a GPU of its own.
+
     Raises:
         ConfigError: no such device here.
     """
     if name == "auto":
         cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-        return torch.device("cuda" if cuda else "mps" if mps else "cpu")
+        name = "cuda" if cuda else "mps" if mps else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError as error:
         raise ConfigError(
             f"device is {str(name)!r}, which torch does not know; take auto or cpu, or cuda, cuda:1, mps"
         ) from error
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if processes > 1 and (device.type == "mps" or device.index is not None):
+        raise ConfigError(
+            f"device is {str(name)!r}, one device, but torchrun started {processes} processes; take cpu or cuda"
+        )
+    if processes > 1 and device.type == "cuda":
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     try:
         torch.ones(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -74,17 +84,26 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     return torch.autocast(device.type, dtype)
 
 
+def product_dtype(device: torch.device) -> torch.dtype:
+    """Return the arithmetic of matrix products at this moment, as :func:`autocast` says."""
+    if torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    return torch.get_default_dtype()
+
+
 def prepare_cpu(threads: int | None) -> None:
     """Set up this process for training on a CPU: its threads, and what it keeps in memory.
 
     Call it before the first tensor operation, because the libraries read their limits then.
 
     Args:
-        threads: how many to use (None: one a core that this process may use).
+        threads: how many to use (None: one a core that this process may use, divided among the processes that
+            torchrun started here).
     """
     if threads is None:
         mine = getattr(os, "sched_getaffinity", None)  # Linux only
-        threads = len(mine(0)) if mine else os.cpu_count() or 1
+        cores = len(mine(0)) if mine else os.cpu_count() or 1
+        threads = max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     torch.set_num_threads(threads)
     _keep_freed_memory()
     for variable in _KERNEL_CACHES:

@@ -13,7 +13,7 @@ SHAPES = [(1, 1, 1), (1, 7, 3), (255, 33, 8), (256, 40, 16), (257, 300, 12), (15
 
 @pytest.fixture(autouse=True)
 def _several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut even these small cases into pieces of 256 tokens."""
+    """Cut even these small cases into pieces of 512 tokens."""
     monkeypatch.setattr(kernel, "LOGITS", 1)
 
 

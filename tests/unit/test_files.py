@@ -3,16 +3,26 @@
 import os
 import subprocess
 import sys
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
 
+from interlingua import files
 from interlingua.errors import OutputError
-from interlingua.files import replace_file, replace_folder, write_text
+from interlingua.files import (
+    clear_left_overs,
+    remove_folder,
+    replace_file,
+    replace_folder,
+    write_text,
+)
 
 KILLED_BETWEEN_THE_RENAMES = """
 import os, pathlib, signal, sys
+from interlingua import files
 from interlingua.files import replace_folder
+files._renameat2 = lambda: None  # a system that cannot swap two names
 rename = pathlib.Path.rename
 def rename_once(self, target):
     rename(self, target)
@@ -104,6 +114,85 @@ def test_a_file_left_half_written_by_a_dead_process_is_cleared_away(
     (tmp_path / f".out.txt.tmp-{dead}").write_text("half")
     write_text(tmp_path / "out.txt", "whole")
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody is known to be dead")
+def test_left_overs_of_any_name_are_cleared_away_or_put_back(folder: Path, dead: int) -> None:
+    place = folder.parent
+    for name in (f".step-7.tmp-{dead}", f".model.old-{dead}", f".lost.old-{dead}"):
+        (place / name).mkdir()
+        (place / name / "weights").write_text("theirs")
+    (place / f".out.txt.tmp-{dead}").write_text("half")
+    (place / f".step-8.tmp-{os.getppid()}").mkdir()
+    clear_left_overs(place)
+    names = {path.name for path in place.iterdir()}
+    assert names == {"model", "lost", f".step-8.tmp-{os.getppid()}"}
+    assert (folder / "weights").read_text() == "old"
+    assert (place / "lost" / "weights").read_text() == "theirs"
+    clear_left_overs(place / "absent")
+
+
+@pytest.mark.skipif(files._renameat2() is None, reason="this system cannot swap two names")
+def test_whoever_reads_while_a_folder_is_replaced_finds_a_whole_one(folder: Path) -> None:
+    with ThreadPool(1) as pool:
+        writing = pool.apply_async(lambda: [replace(folder, f"new {n}") for n in range(50)])
+        found = set()
+        while not writing.ready():
+            found.add((folder / "weights").read_text().split()[0])
+        writing.get()
+    assert found <= {"old", "new"}
+    assert (folder / "weights").read_text() == "new 49"
+
+
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_a_new_name_that_is_not_sure_to_last_is_taken_back(
+    folder: Path, can_swap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not can_swap:
+        monkeypatch.setattr(files, "_renameat2", lambda: None)
+
+    sync = files._sync_folder
+
+    def fail_outside(path: Path) -> None:
+        if path == folder.parent:
+            raise OSError(5, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(files, "_sync_folder", fail_outside)
+    for path in (folder, folder.with_name("fresh")):
+        with (
+            pytest.raises(OutputError, match="Input/output error"),
+            replace_folder(path) as new,
+        ):
+            (new / "weights").write_text("new")
+    assert (folder / "weights").read_text() == "old"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_what_a_check_refuses_replaces_nothing(folder: Path) -> None:
+    def refuse(new: Path) -> None:
+        raise OutputError(f"{(new / 'weights').read_text()} is no good")
+
+    with (
+        pytest.raises(OutputError, match="new is no good"),
+        replace_folder(folder, check=refuse) as new,
+    ):
+        (new / "weights").write_text("new")
+    assert (folder / "weights").read_text() == "old"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_removed_folder_leaves_nothing(folder: Path) -> None:
+    remove_folder(folder)
+    remove_folder(folder)
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_a_file_in_the_way_of_a_folder_stays(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("mine")
+    with pytest.raises(OutputError, match="is a file"), replace_folder(tmp_path / "model"):
+        pass
+    assert (tmp_path / "model").read_text() == "mine"
 
 
 def test_a_folder_in_the_way_of_a_file_is_told(folder: Path) -> None:

@@ -19,6 +19,7 @@ def test_every_recipe_names_a_corpus_and_a_run_of_its_own(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INTERLINGUA_DATA", "somewhere")
+    monkeypatch.setenv("WMT14_EN_DE", "somewhere")
     config = load_config(recipe)
     assert config.corpus.embedded or config.corpus.source
     assert config.run_dir == Path("runs") / recipe.stem.replace("_", "-")

@@ -49,6 +49,20 @@ class Batch:
         """Source tokens without padding, the end symbols included."""
         return int(self.source_lengths.sum())
 
+    def rows(self, which: slice) -> "Batch":
+        """Return some of the rows, with no more padding than these need."""
+        source_lengths, target_lengths = self.source_lengths[which], self.target_lengths[which]
+        source = int(source_lengths.max()) if len(source_lengths) else 0
+        target = int(target_lengths.max()) if len(target_lengths) else 0
+        return Batch(
+            source=self.source[which, :source],
+            target_in=self.target_in[which, :target],
+            target_out=self.target_out[which, :target],
+            source_lengths=source_lengths,
+            target_lengths=target_lengths,
+            pair_ids=self.pair_ids[which],
+        )
+
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on ``device``; from pinned memory the copy does not wait."""
         return Batch(

@@ -1,13 +1,15 @@
 """A folder's proof that it is whole: ``manifest.json`` with the size and SHA-256 of every other file."""
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from interlingua.errors import ModelError
+from interlingua.errors import ModelError, OutputError
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "check_manifest", "write_manifest"]
+__all__ = ["FORMAT_VERSION", "MANIFEST", "check_manifest", "read_back", "write_manifest"]
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -57,8 +59,33 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
         _check_file(folder / name, entry)
     for name in needed:
         if name not in files:
-            what = "is not listed in" if (folder / name).exists() else "is missing, also from"
+            what = "is not listed in" if _is_there(folder / name) else "is missing, also from"
             raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
+
+
+def read_back(folder: Path) -> None:
+    """Compare ``folder``, which has just been written and flushed, with its manifest, by reading it from the disk.
+
+    Raises:
+        OutputError: it does not hold what was written to it.
+    """
+    try:
+        for file in folder.iterdir():
+            _forget_cached(file)
+        check_manifest(folder)
+    except (ModelError, OSError) as error:
+        raise OutputError(
+            f"{folder.parent}: what was written does not read back as it was ({error}); nothing older was removed: "
+            "check this disk, or choose another --run-dir"
+        ) from error
+
+
+def _forget_cached(file: Path) -> None:
+    """Have the next read ask the disk and not the memory that the file was written from, where the system lets us."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    with contextlib.suppress(OSError), file.open("rb") as stream:  # to read is what counts
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _check_file(file: Path, entry: dict[str, object]) -> None:
@@ -75,6 +102,13 @@ def _check_file(file: Path, entry: dict[str, object]) -> None:
         raise ModelError(f"{file}: is missing; copy the folder again") from None
     except OSError as error:
         raise ModelError(f"{file}: cannot be read ({error.strerror or error})") from error
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:
+        return False
 
 
 def _sha256(file: Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from torch import Tensor
 
-from interlingua.checkpoints.manifest import check_manifest, write_manifest
+from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
 from interlingua.checkpoints.weights import load_weights, write_tensors
 from interlingua.config import DecodingConfig
 from interlingua.errors import ModelError
@@ -65,8 +65,10 @@ def save_model_folder(
 ) -> None:
     """Write ``folder`` whole or not at all; ``weights`` may be an average instead of the model's own.
 
+    What was there is removed only after the new one was read back.
+
     Raises:
-        OutputError: the place cannot be written.
+        OutputError: the place cannot be written, or does not hold what was written to it.
     """
     config = {
         "architecture": loaded.model.architecture.to_dict(),
@@ -75,7 +77,7 @@ def save_model_folder(
         "max_length": loaded.max_length,
         "parts": _parts_of(loaded.model),
     }
-    with replace_folder(folder) as new:
+    with replace_folder(folder, check=read_back) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
         write_tensors(new / "model.safetensors", weights)
         loaded.tokenizers.save(new)

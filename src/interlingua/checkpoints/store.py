@@ -1,12 +1,14 @@
 """The checkpoints of a run: ``checkpoints/step-N/``, each whole or absent, the newest few kept.
 
 A checkpoint is a folder of safetensors and one ``state.json``; it counts only if its manifest holds, so that a
-killed run falls back on the one before.
+killed run falls back on the one before. One that was written because a run was stopped between two validations is
+passing: it holds the place until the next one is written, and takes no place from those of validations, so that a run
+that was stopped keeps, and averages, the same checkpoints as a run that was not.
 """
 
+import contextlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +16,10 @@ from typing import Any
 
 from torch import Tensor
 
-from interlingua.checkpoints.manifest import check_manifest, write_manifest
+from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
 from interlingua.checkpoints.weights import read_tensors, write_tensors
 from interlingua.errors import ModelError
-from interlingua.files import replace_folder
+from interlingua.files import remove_folder, replace_folder
 
 __all__ = ["Checkpoint", "CheckpointStore"]
 
@@ -49,20 +51,23 @@ class CheckpointStore:
         moments: Mapping[str, Tensor],
         state: Mapping[str, Any],
     ) -> Path:
-        """Write ``step-N`` and, once it is safe on disk, drop what is older than the newest ``keep`` whole ones.
+        """Write ``step-N`` and, once it was read back from the disk, drop what is older than the newest ``keep`` whole ones.
+
+        A ``state`` whose ``validated`` is not ``step`` makes a passing checkpoint.
 
         Raises:
-            OutputError: the disk is full or the place cannot be written; nothing old is lost.
+            OutputError: the disk is full, or the place cannot be written or does not hold what was written to it;
+                nothing old is lost.
         """
         path = self.path(step)
-        self._known_whole.discard(step)
-        with replace_folder(path) as new:
+        with replace_folder(path, check=read_back) as new:
             write_tensors(new / _WEIGHTS, weights)
             write_tensors(new / _MOMENTS, moments)
             (new / _STATE).write_text(json.dumps(dict(state), indent=2) + "\n", encoding="utf-8")
             write_manifest(new)
         self._known_whole.add(step)
-        self._drop_the_oldest()
+        with contextlib.suppress(OSError):  # what cannot be dropped now, a later save drops
+            self._drop_the_oldest()
         return path
 
     def path(self, step: int) -> Path:
@@ -98,11 +103,16 @@ class CheckpointStore:
         """
         self._check(step)
         path = self.path(step)
+        state = self._state(step)
+        if state.get("step", step) != step:
+            raise ModelError(
+                f"{path}: holds step {state['step']}; it was renamed: give it its own name back"
+            )
         return Checkpoint(
             step=step,
             weights=read_tensors(path / _WEIGHTS),
             moments=read_tensors(path / _MOMENTS),
-            state=json.loads((path / _STATE).read_text(encoding="utf-8")),
+            state=state,
         )
 
     def weights(self, step: int) -> dict[str, Tensor]:
@@ -126,14 +136,29 @@ class CheckpointStore:
             return error
         return None
 
+    def _state(self, step: int) -> dict[str, Any]:
+        path = self.path(step) / _STATE
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise ModelError(f"{path}: cannot be read ({error}); copy the folder again") from error
+
+    def _is_passing(self, step: int) -> bool:
+        try:
+            return self._state(step).get("validated", step) != step
+        except ModelError:
+            return False
+
     def _drop_the_oldest(self) -> None:
         """Count only whole checkpoints, reading each once: one that cannot be resumed from replaces none that can."""
+        steps = self.steps()
         whole = [
-            step
-            for step in self.steps()
-            if step in self._known_whole or self._find_damage(step) is None
+            step for step in steps if step in self._known_whole or self._find_damage(step) is None
         ]
-        oldest_kept = whole[-self.keep :][0]
-        for step in self.steps():
-            if step < oldest_kept:
-                shutil.rmtree(self.path(step), ignore_errors=True)
+        passing = {step for step in whole if self._is_passing(step)}
+        validated = [step for step in whole if step not in passing][-self.keep :]
+        oldest_kept = validated[0] if validated else whole[-1]
+        for step in steps:
+            if step < oldest_kept or (step in passing and step < whole[-1]):
+                remove_folder(self.path(step))
+                self._known_whole.discard(step)

@@ -11,10 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from interlingua.kernels import native
+
 __all__ = ["projected_cross_entropy"]
 
 LOGITS = 1 << 22
-FEWEST_ROWS = 256
+FEWEST_ROWS = 512
 """Logits at a time: few enough for the cache; tokens at a time: enough for a product to be efficient."""
 
 
@@ -25,6 +27,8 @@ def projected_cross_entropy(
     epsilon: float,
 ) -> Float[Tensor, ""]:
     r"""Return ``label_smoothed_cross_entropy(hidden @ table.T, targets, epsilon)``, its plain twin, in nats.
+
+    A target below zero stands for no token: it has no loss and no gradient.
 
     Under autocast the products are computed as autocast says, and everything else in single precision; otherwise all
     is computed in the precision of ``hidden``.
@@ -60,22 +64,12 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         rows = max(FEWEST_ROWS, LOGITS // len(words))
         for start in range(0, len(x), rows):
             part = x[start : start + rows]
-            target = targets[start : start + rows, None]
-            logits = (part @ words.T).to(exact)
-            logits.sub_(
-                logits.amax(1, keepdim=True)
-            )  # changes no softmax, and no exponential overflows
-            wished = (1 - epsilon) * logits.gather(1, target) + epsilon * logits.mean(
-                1, keepdim=True
+            partial_loss, grad = _into_gradient(
+                part @ words.T, targets[start : start + rows], epsilon, exact, wanted
             )
-            p = logits.exp_()
-            total = p.sum(1, keepdim=True)
-            loss += (total.log() - wished).sum()
+            loss += partial_loss
             if grad_x is None or grad_words is None:
                 continue
-            p.div_(total).sub_(epsilon / len(words))
-            p.scatter_add_(1, target, p.new_full(target.shape, epsilon - 1))
-            grad = p.to(dtype)
             torch.mm(grad, words, out=grad_x[start : start + rows])
             grad_words += grad.T @ part
         ctx.save_for_backward(grad_x, grad_words)
@@ -89,3 +83,31 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         of_hidden, of_table = ctx.dtypes
         (scale,) = grad_outputs
         return grad_x.to(of_hidden) * scale, grad_words.to(of_table) * scale, *[None] * 4
+
+
+def _into_gradient(
+    logits: Float[Tensor, "M V"],
+    targets: Int[Tensor, "M"],
+    epsilon: float,
+    exact: torch.dtype,
+    wanted: bool,
+) -> tuple[Float[Tensor, ""], Float[Tensor, "M V"]]:
+    """Return the loss, summed, and its gradient, which may lie where the logits were."""
+    if logits.device.type == "cpu" and logits.dtype in native.DTYPES and native.is_available():
+        losses = torch.empty(len(logits))
+        native.function("cross_entropy", logits.dtype)(
+            *logits.shape, logits, targets, epsilon, int(wanted), losses
+        )
+        return losses.sum(), logits
+    low, logits = logits.dtype, logits.to(exact)
+    none = targets[:, None] < 0
+    target = targets[:, None].clamp(min=0)
+    logits.sub_(logits.amax(1, keepdim=True))  # changes no softmax, and no exponential overflows
+    wished = (1 - epsilon) * logits.gather(1, target) + epsilon * logits.mean(1, keepdim=True)
+    p = logits.exp_()
+    total = p.sum(1, keepdim=True)
+    loss = (total.log() - wished).masked_fill(none, 0.0).sum()
+    if wanted:
+        p.div_(total).sub_(epsilon / p.size(1))
+        p.scatter_add_(1, target, p.new_full(target.shape, epsilon - 1)).masked_fill_(none, 0.0)
+    return loss, p.to(low)

@@ -7,26 +7,27 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from interlingua.batching.batch import Batch
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
 from interlingua.errors import TrainingError
-from interlingua.hardware import autocast
 from interlingua.model.transformer import Transformer
 from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.gradients import GradientOfUpdate, Measured
 from interlingua.training.metrics_log import MetricsLog, append_record
-from interlingua.training.objective import batch_loss
 from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.schedule import learning_rate, paper_peak
 from interlingua.training.stopping import BestSoFar, StopSignal
 from interlingua.training.validation import Validation, Validator
+from interlingua.training.workers import ALONE, Workers
 
 __all__ = ["TrainState", "Trainer"]
 
+MOST_SKIPPED = 10
+"""So many updates in a row without a finite loss end the run, whatever the policy."""
 LOG_EVERY = 20
 LOG_SECONDS = 20.0
 """Updates, or seconds, between two records: a large model on a CPU must not be silent for minutes."""
@@ -45,6 +46,8 @@ class TrainState:
     target_tokens: int = 0
     validated: int = 0
     """The step of the last validation; a run stopped in the middle of one makes it up."""
+    skipped: int = 0
+    """Updates that were left out because their loss was not a finite number."""
 
 
 class Trainer:
@@ -58,13 +61,21 @@ class Trainer:
         *,
         device: torch.device,
         dtype: torch.dtype,
+        workers: Workers = ALONE,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.model = model.to(device).train()
         self.data = data
         self.config = config
         self.device = device
         self.dtype = dtype
+        self.workers = workers
+        self.say = say
+        self.gradient = GradientOfUpdate(
+            model, config, workers, device=device, dtype=dtype, say=say
+        )
         self.optimizer = build_optimizer(model, config)
+        self.skipped_in_a_row = 0
         self.state = TrainState()
         self.best = BestSoFar()
 
@@ -81,11 +92,14 @@ class Trainer:
             seconds=state["seconds"],
             target_tokens=state["target_tokens"],
             validated=state["validated"],
+            skipped=state.get("skipped", 0),
         )
         self.best = BestSoFar(**state["best"])
 
     def save(self, store: CheckpointStore) -> None:
-        """Write a checkpoint of this moment."""
+        """Write a checkpoint of this moment, once for all processes."""
+        if not self.workers.is_first:
+            return
         state = asdict(self.state) | {"best": self.best.to_dict()}
         store.save(
             self.state.step,
@@ -114,42 +128,49 @@ class Trainer:
             progress=self.progress,
         )
 
-    def update(self, batches: list[Batch]) -> tuple[float, float]:
-        """Make one update from the sum of ``batches``; return the loss a token and the gradient's norm.
+    def update(self, batches: list[Batch]) -> Measured:
+        """Make one update from the sum of ``batches``.
+
+        An update whose loss or gradient is no finite number changes nothing, and is left out or ends the run.
 
         Raises:
-            TrainingError: the loss is not a number; nothing has been changed by it.
+            TrainingError: such an update, when it is to end the run; the weights are as they were.
         """
         step = self.state.step + 1
-        torch.manual_seed(_mix(self.config.seed, step))
-        num_tokens = sum(batch.num_target_tokens for batch in batches)
-        total = 0.0
-        for batch in batches:
-            loss = self._loss(batch.to(self.device)) / num_tokens
-            loss.backward()  # type: ignore[no-untyped-call]
-            total += float(loss.detach())
-        limit = self.config.clip_norm or float("inf")
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
-        if not (total < float("inf") and norm < float("inf")):
-            raise TrainingError(
-                f"step {step}: the loss is {total} and the gradient's norm {norm}; the weights were left "
-                "as they were. Lower training.peak_learning_rate or lengthen training.warmup_steps, then "
-                "run the same command again: it resumes from the last checkpoint"
-            )
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(step)
-        self.optimizer.step()
+        measured = self.gradient.compute(batches, _mix(self.config.seed, step))
+        if measured.suspects:
+            self._leave_out(step, measured)
+        else:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.learning_rate(step)
+            self.optimizer.step()
+            self.skipped_in_a_row = 0
         self.optimizer.zero_grad(set_to_none=True)
+        num_tokens = sum(batch.num_target_tokens for batch in batches)
         self.state = replace(
             self.state, step=step, target_tokens=self.state.target_tokens + num_tokens
         )
-        return total, norm
+        return measured
 
-    def _loss(self, batch: Batch) -> torch.Tensor:
-        with autocast(self.device, self.dtype):
-            return batch_loss(
-                self.model, batch, self.config.label_smoothing, plain=self.config.plain
+    def _leave_out(self, step: int, measured: Measured) -> None:
+        """Report an update that cannot be made, or end the run."""
+        self.skipped_in_a_row += 1
+        pairs = ", ".join(f"{pair:,}" for pair in measured.suspects[:10])
+        more = len(measured.suspects) - 10
+        found = (
+            f"step {step:,}: the loss is {measured.loss} and the gradient's norm {measured.norm} "
+            f"(training pairs {pairs}{f' and {more:,} more' if more > 0 else ''}, counted from 0)"
+        )
+        if self.config.non_finite == "stop" or self.skipped_in_a_row >= MOST_SKIPPED:
+            again = (
+                "" if self.skipped_in_a_row == 1 else f", the {self.skipped_in_a_row}th in a row"
             )
+            raise TrainingError(
+                f"{found}{again}; the weights were left as they were. Lower training.peak_learning_rate or "
+                "lengthen training.warmup_steps, then run the same command again: it resumes from the last checkpoint"
+            )
+        self.state = replace(self.state, skipped=self.state.skipped + 1)
+        self.say(f"{found}; this update is left out, the {self.state.skipped:,}. of this run")
 
     def run(
         self,
@@ -168,10 +189,12 @@ class Trainer:
         """
 
         def validate() -> None:
-            measured = self.validate(metrics, samples, validator)
-            if measured:
-                on_validation(*measured)
-                progress.say(_in_words(self.state.step, *measured))
+            if self.workers.is_first:
+                measured = self.validate(metrics, samples, validator)
+                if measured:
+                    on_validation(*measured)
+                    progress.say(_in_words(self.state.step, *measured))
+            self.state, self.best = self.workers.from_first((self.state, self.best))
             self.save(store)
             meter.restart(self.state)
 
@@ -185,12 +208,12 @@ class Trainer:
                 continue
             started = time.monotonic()
             batches, cursor = next(supply)
-            loss, norm = self.update(batches)
-            seconds = self.state.seconds + time.monotonic() - started
-            self.state = replace(self.state, cursor=cursor, seconds=seconds)
-            meter.record(self, loss, norm)
+            measured = self.update(batches)
+            self.state = replace(self.state, cursor=cursor)
+            self._count_time(started)
+            meter.record(self, measured)
         if self.state.validated != self.state.step:
-            self.save(store) if stop() else validate()
+            self.save(store) if self._is_told_to_stop(stop) else validate()
         return reason
 
     def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
@@ -199,14 +222,24 @@ class Trainer:
             group = list(islice(stream, self.config.accumulate))
             yield [batch for batch, _ in group], group[-1][1]
 
+    def _count_time(self, started: float) -> None:
+        """Add the time since ``started``; the processes of a run share one clock, as the schedule hangs on it."""
+        seconds = self.workers.agree(self.state.seconds + time.monotonic() - started)
+        self.state = replace(self.state, seconds=seconds)
+
     def _finished(self, stop: StopSignal) -> str | None:
-        if stop():
+        if self._is_told_to_stop(stop):
             return f"stopped by {stop}"
         if self.config.steps and self.state.step >= self.config.steps:
             return f"step {self.config.steps:,}, the last one, is done"
         if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:
             return f"{self.config.minutes:g} minutes of training are over"
         return self.best.reason_to_stop(self.config.patience or 10)
+
+    def _is_told_to_stop(self, stop: StopSignal) -> bool:
+        """Tell whether any process of the run was told to; then all are."""
+        stop.number = int(self.workers.agree(float(stop.number or 0))) or None
+        return stop()
 
     def validate(
         self, metrics: MetricsLog, samples: Path, validator: Validator
@@ -254,22 +287,36 @@ class _Meter:
         self.before = state
         self.losses.clear()
 
-    def record(self, trainer: Trainer, loss: float, norm: float) -> None:
+    def record(self, trainer: Trainer, measured: Measured) -> None:
         """Take in one update; every now and then, show and write the mean of the last ones."""
         state = trainer.state
-        self.losses.append(loss)
+        if not trainer.workers.is_first:
+            return
+        if measured.suspects:
+            self.metrics.write(
+                {
+                    "step": state.step,
+                    "epoch": state.cursor.epoch,
+                    "kind": "left-out",
+                    "loss": str(measured.loss),
+                    "gradient_norm": str(measured.norm),
+                    "pairs": list(measured.suspects),
+                }
+            )
+        else:
+            self.losses.append(measured.loss)
         seconds = state.seconds - self.before.seconds
         if state.step % LOG_EVERY and seconds < LOG_SECONDS:
             return
         speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
-        mean = sum(self.losses) / len(self.losses)
+        mean = sum(self.losses) / len(self.losses) if self.losses else float("nan")
         self.metrics.write(
             {
                 "step": state.step,
                 "epoch": state.cursor.epoch,
                 "kind": "training",
-                "loss": round(mean, 4),
-                "gradient_norm": round(norm, 4),
+                "loss": round(mean, 4) if self.losses else None,
+                "gradient_norm": None if measured.suspects else round(measured.norm, 4),
                 "learning_rate": trainer.learning_rate(state.step),
                 "tokens_per_second": round(speed, 1),
                 "seconds": round(state.seconds, 2),

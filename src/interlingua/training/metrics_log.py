@@ -1,7 +1,9 @@
 """The figures of a run over time: ``metrics.jsonl``, and TensorBoard for whoever has it installed."""
 
+import contextlib
 import importlib.util
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,9 @@ class MetricsLog:
                 self._writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
 
     def close(self) -> None:
-        """Write what TensorBoard still holds back."""
+        """Put every record on the disk, and write what TensorBoard still holds back."""
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            os.fsync(file.fileno())
         if self._writer is not None:
             self._writer.close()
 
@@ -74,12 +78,18 @@ class MetricsLog:
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
     """Add one line of JSON to ``path``.
 
+    It is on the disk when this returns, so that no checkpoint outlives a power cut that the records before it do not;
+    records of training, which are many, wait for the next one of another kind, or for :meth:`MetricsLog.close`.
+
     Raises:
         OutputError: the disk is full or the file cannot be written.
     """
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(dict(record), ensure_ascii=False) + "\n")
+            if record.get("kind") != "training":
+                file.flush()
+                os.fsync(file.fileno())
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror}); make room, then run the same command "
@@ -87,15 +97,25 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
         ) from error
 
 
-def forget_after(path: Path, step: int) -> None:
-    """Drop the records beyond ``step``, which a resumed run will write again, and a line cut off by a crash."""
+def forget_after(path: Path, step: int, validated: int | None = None) -> None:
+    """Drop the records that a resumed run will write again, and a line cut off by a crash.
+
+    Args:
+        path: a file of records.
+        step: where training stands.
+        validated: the step of the last validation, if it is not ``step``: what a validation at ``step`` left is
+            dropped too, as a run that was stopped in the middle of one makes it up.
+    """
+    is_made_up = validated not in (None, step)
     if not path.exists():
         return
     kept = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]:
         try:
-            if json.loads(line)["step"] <= step:
+            record = json.loads(line)
+            again = is_made_up and record["step"] == step and record.get("kind") != "training"
+            if record["step"] <= step and not again:
                 kept.append(line + "\n")
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue
     write_text(path, "".join(kept))

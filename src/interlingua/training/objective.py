@@ -5,6 +5,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from interlingua.batching.batch import Batch
+from interlingua.hardware import product_dtype
+from interlingua.kernels.packed import can_pack, packed_loss
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
 from interlingua.model.transformer import Transformer
 
@@ -16,8 +18,12 @@ def batch_loss(
 ) -> Float[Tensor, ""]:
     """Return the loss of one batch, summed over its target tokens; padding never reaches the output layer.
 
-    A model with a projection of its own, or ``plain``, has all logits at once; the result is the same.
+    ``plain`` computes with the model as it stands in ``model/``; otherwise kernels take over what they can, and the
+    result is the same.
     """
+    dtype = product_dtype(batch.source.device)
+    if not plain and can_pack(model, batch.source.device, dtype):
+        return packed_loss(model, batch, epsilon, dtype)
     real = batch.target_out != model.target_pad
     hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))[real]
     targets = batch.target_out[real]

@@ -12,6 +12,7 @@ __all__ = ["earlier_config", "resumed_config", "set_aside"]
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
     *("average_last", "keep_checkpoints", "threads", "device", "dtype", "plain"),
+    *("non_finite", "worker_timeout"),
     *("peak_learning_rate", "warmup_steps", "clip_norm"),
 }
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
@@ -47,27 +48,29 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     earlier = earlier_config(folder)
     if earlier is None or not folder.has_checkpoints():
         return asked
-    sections = {}
+    sections, different = {}, []
     for section in ("corpus", "tokenization", "batching", "model", "training", "decoding"):
         before, now = getattr(earlier, section), getattr(asked, section)
         changed = {
             name: getattr(now, name)
-            for name in now.model_fields_set
-            if getattr(now, name) != getattr(before, name)
+            for name in type(now).model_fields
+            if name in now.model_fields_set and getattr(now, name) != getattr(before, name)
         }
         for name, value in changed.items():
             free = section == "decoding" or (section == "training" and name in MAY_CHANGE)
             if section == "corpus" and name not in ("embedded", "valid_size"):
                 free = True
             if not free and value is not None:
-                raise ConfigError(
-                    f"{folder.path}: was started with {section}.{name} = {getattr(before, name)}, "
-                    f"not {value}; use --fresh to start anew, or another --run-dir"
-                )
+                different.append(f"{section}.{name} = {getattr(before, name)}, not {value}")
         taken = {name: value for name, value in changed.items() if value is not None}
         if section == "training" and "epochs" in taken and "steps" not in now.model_fields_set:
             taken["steps"] = None  # the number that followed from the earlier epochs
         sections[section] = before.model_copy(update=taken)
+    if different:
+        raise ConfigError(
+            f"{folder.path}: was started with {'; '.join(different)}; use --fresh to start anew, "
+            "or another --run-dir"
+        )
     return earlier.model_copy(update={"run_dir": folder.path, **sections})
 
 

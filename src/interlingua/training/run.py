@@ -1,6 +1,6 @@
 """A run, from files to a model folder, in the order that data passes."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, Validator
+from interlingua.training.workers import Workers, join_workers
 from interlingua.translator import Translator
 
 __all__ = ["TrainResult", "train"]
@@ -50,6 +51,8 @@ class TrainResult:
     """The choices that were made from the corpus, and why."""
     signal: int | None
     """The signal that stopped it, if one did."""
+    worker: int = 0
+    """Which process of a run under torchrun this is; 0 is the one that reports."""
 
 
 def train(
@@ -73,23 +76,28 @@ def train(
         OutputError: a full disk, a folder that cannot be written.
         TrainingError: a loss that is not a number, another trainer in the same folder.
     """
-    console = console or Console(stderr=True)
-    progress = TrainingProgress(console)
     prepare_cpu(config.training.threads)
     device = choose_device(config.training.device)
-    run_dir = run_dir_of(config)
-    folder = RunFolder(run_dir)
-    if not fresh:
-        config = resumed_config(config, folder)
-    corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
-    if fresh and (old := set_aside(run_dir)):
-        progress.say(f"{run_dir}: the earlier run is now {old}")
-    with folder.locked():
-        prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
-        prepared.training.order_ahead(0)
-        torch.manual_seed(prepared.config.training.seed)
-        model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
-        return _Run(prepared, model, device, progress).go()
+    with join_workers(device, config.training.worker_timeout) as workers:
+        if not workers.is_first:
+            console = Console(quiet=True)
+        progress = TrainingProgress(console or Console(stderr=True))
+        folder = RunFolder(run_dir_of(config))
+        if not workers.is_first:
+            workers.wait()  # the first process prepares the corpus
+        if not fresh or not workers.is_first:
+            config = resumed_config(config, folder)
+        corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
+        if fresh and workers.is_first and (old := set_aside(folder.path)):
+            progress.say(f"{folder.path}: the earlier run is now {old}")
+        with folder.locked() if workers.is_first else nullcontext():
+            prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
+            if workers.is_first:
+                workers.wait()
+            prepared.training.order_ahead(0)
+            torch.manual_seed(prepared.config.training.seed)
+            model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
+            return _Run(prepared, model, device, progress, workers).go()
 
 
 class _Run:
@@ -101,8 +109,10 @@ class _Run:
         model: Transformer,
         device: torch.device,
         progress: TrainingProgress,
+        workers: Workers,
     ) -> None:
         config = prepared.config
+        self.workers = workers
         self.prepared = prepared
         self.folder = prepared.folder
         self.progress = progress
@@ -114,6 +124,8 @@ class _Run:
             config.training,
             device=device,
             dtype=choose_dtype(config.training.dtype, device),
+            workers=workers,
+            say=progress.say,
         )
         self.translator = Translator(
             model,
@@ -130,8 +142,9 @@ class _Run:
     def go(self) -> TrainResult:
         config = self.prepared.config.training
         checkpoint = self.store.latest(self.progress.say)
-        for path in (self.folder.metrics, self.folder.samples):
-            forget_after(path, checkpoint.step if checkpoint else 0)
+        if self.workers.is_first:
+            for path in (self.folder.metrics, self.folder.samples):
+                forget_after(path, checkpoint.step if checkpoint else 0)
         if checkpoint:
             self.trainer.resume(checkpoint)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
@@ -163,11 +176,13 @@ class _Run:
                 stop=stop,
                 on_validation=self._keep,
             )
-            if stop():
-                if not self.folder.model.exists():
-                    self._write_model(parameters_of(self.trainer.model), None, "of the last update")
-            else:
+            if not self.workers.is_first:
+                pass
+            elif not stop():
                 self._average(validator)
+            elif not self.folder.model.exists():
+                self._write_model(parameters_of(self.trainer.model), None, "of the last update")
+            self.workers.wait()
         if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
             reason += " (as it was before: nothing is left to train; --fresh starts anew)"
         self.progress.say(f"{reason}; the model is in {self.folder.model}")
@@ -180,6 +195,7 @@ class _Run:
             reason=reason,
             reasons=self.prepared.reasons,
             signal=stop.number,
+            worker=self.workers.rank,
         )
 
     def _keep(self, validation: Validation, is_best: bool) -> None:

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 
 from interlingua import __version__
 from interlingua.errors import OutputError, TrainingError
-from interlingua.files import write_text
+from interlingua.files import clear_left_overs, write_text
 
 __all__ = ["RunFolder"]
 
@@ -45,12 +46,20 @@ class RunFolder:
         if not self.path.is_dir():
             return False
         names = {path.name for path in self.path.iterdir()}
-        ours = {self.corpus_lock.name, self.config.name} <= names
-        return ours or not names - {".lock", self.corpus.name}
+        if {self.corpus_lock.name, self.config.name} <= names:
+            return True
+        return not names - {".lock", self.corpus.name} or self._is_half_prepared(names)
+
+    def _is_half_prepared(self, names: set[str]) -> bool:
+        """Tell whether a run was killed here before it had a configuration: our lock, and only what comes first."""
+        first = (".lock", self.corpus, self.tokenizer, self.shards, self.config, self.corpus_lock)
+        ours = {Path(each).name for each in first}
+        temporary = re.compile(r"\.(tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
+        return ".lock" in names and all(temporary.fullmatch(name) for name in names - ours)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for this process.
+        """Hold the folder for this process, and clear away what writers left in it that were killed.
 
         Raises:
             OutputError: the folder cannot be made, or is not a run.
@@ -76,6 +85,8 @@ class RunFolder:
                     f"{self.path}: another process is training in this folder; "
                     "wait for it, or choose another --run-dir"
                 ) from None
+            for place in (self.path, self.corpus, self.shards, self.checkpoints):
+                clear_left_overs(place)
             yield
 
     def write_environment(self) -> None:

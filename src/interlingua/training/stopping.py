@@ -1,16 +1,24 @@
 """When training ends: told to, out of time, nothing left to learn, or nothing learnt for a while."""
 
+import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import Any
 
+from interlingua.errors import InterlinguaError
 from interlingua.training.validation import Validation
 
 __all__ = ["BestSoFar", "StopSignal", "listen_for_stop"]
 
+STOPS = (signal.SIGINT, signal.SIGTERM)
+RESCUE_SECONDS = 4.0
+"""A run that was told to stop and is still busy after so long is saved by another thread: what told it may not wait
+more than ten seconds in all."""
 PERFECT_VALIDATIONS = 3
 FEWEST_SENTENCES = 50
 """So many validations in a row without a single wrong sentence, of no fewer sentences, end the training."""
@@ -21,6 +29,8 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self._pipe: tuple[int, int] | None = None
+        """Where a signal can be read (and where it is written) even while the main thread cannot handle it."""
 
     def __call__(self) -> bool:
         """Tell whether the run should stop."""
@@ -28,7 +38,68 @@ class StopSignal:
 
     def __str__(self) -> str:
         """Name the signal as its sender knows it."""
-        return "Ctrl-C" if self.number == signal.SIGINT else "SIGTERM"
+        return _name(self.number)
+
+    @contextmanager
+    def rescued_by(
+        self, save: Callable[[], None], changing: AbstractContextManager[Any]
+    ) -> Iterator[None]:
+        """Save and leave even if the block, once told to stop, does not come to an end in time.
+
+        One update of a large model, a compiler, or a slow disk can keep the main thread for minutes, and then it
+        looks at no flag. Another thread hears the signal, waits ``RESCUE_SECONDS``, calls ``save``, and ends the
+        process with the status of a stop.
+
+        Args:
+            save: writes what must not be lost; it runs in another thread, while the block goes on.
+            changing: a lock that the block holds whenever what ``save`` writes does not belong together.
+        """
+        if self._pipe is None:
+            yield
+            return
+        reading, writing = self._pipe
+        over = threading.Event()
+        watch = threading.Thread(target=_rescue, args=(save, changing, over, reading), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            os.write(writing, b"\0")
+            watch.join()
+
+
+def _rescue(
+    save: Callable[[], None],
+    changing: AbstractContextManager[Any],
+    over: threading.Event,
+    reading: int,
+) -> None:
+    """Wait for a signal; if the block is not ``over`` some time after it, save and end the process."""
+    number = 0
+    while number not in STOPS and not over.is_set():
+        number = os.read(reading, 1)[0]
+    if over.wait(RESCUE_SECONDS):
+        return
+    with changing:  # a save that is under way may be all that the block still has to do
+        pass
+    if over.wait(RESCUE_SECONDS / 4):
+        return
+    with changing:
+        if over.is_set():
+            return
+        status, words = 128 + number, f"stopped by {_name(number)} in the middle of an update; "
+        words += "the same command again continues after the one before"
+        try:
+            save()
+        except InterlinguaError as error:
+            status, words = error.exit_status, f"error: {error}"
+        print(words, file=sys.stderr, flush=True)
+        os._exit(status)
+
+
+def _name(number: int | None) -> str:
+    return "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
 
 
 @contextmanager
@@ -42,15 +113,30 @@ def listen_for_stop() -> Iterator[StopSignal]:
         stop.number = number
 
     try:
-        old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        old = {number: signal.signal(number, handle) for number in STOPS}
     except ValueError:  # not in the main thread: whoever started the thread hears the signals
         yield stop
         return
+    with _hear_at_once() as stop._pipe:
+        try:
+            yield stop
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _hear_at_once() -> Iterator[tuple[int, int]]:
+    """Yield the two ends of a pipe into which every signal is written the moment it arrives, one byte each."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
-        yield stop
+        yield reading, writing
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
 
 
 @dataclass(slots=True)

@@ -40,6 +40,38 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, name: st
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        ["tokenizer/"],
+        [".tokenizer.tmp-1/"],
+        ["tokenizer/", "shards/", ".config.toml.tmp-1"],
+        ["corpus/", "tokenizer/", "shards/", "config.toml", ".corpus.lock.tmp-1"],
+    ],
+    ids=" ".join,
+)
+def test_a_run_that_was_killed_while_it_was_prepared_can_be_run_again(
+    tmp_path: Path, left: list[str]
+) -> None:
+    for name in left:
+        path = tmp_path / name
+        path.mkdir() if name.endswith("/") else path.write_text("")
+    assert not RunFolder(tmp_path).is_run()
+    (tmp_path / ".lock").write_text("")
+    assert RunFolder(tmp_path).is_run()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert not RunFolder(tmp_path).is_run()
+
+
+def test_what_the_killed_left_is_cleared_away_before_a_run_goes_on(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig())
+    for place in (folder.path, folder.checkpoints):
+        (place / ".step-3.tmp-999999999").mkdir()
+    with folder.locked():
+        assert [path.name for path in folder.checkpoints.iterdir()] == ["step-1"]
+        assert not (folder.path / ".step-3.tmp-999999999").exists()
+
+
 def test_an_earlier_run_is_renamed_to_the_next_free_number(tmp_path: Path) -> None:
     for number in (1, 2):
         make_run(tmp_path / "run", RunConfig())
@@ -102,6 +134,18 @@ def test_a_resumed_run_refuses_another_model_or_seed(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4)))
     with pytest.raises(ConfigError, match=r"training\.seed = 4, not 5.*--fresh"):
         resumed_config(RunConfig(training=TrainingConfig(seed=5)), folder)
+
+
+def test_every_setting_that_differs_is_told(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4, accumulate=2)))
+    asked = RunConfig(
+        tokenization=TokenizationConfig(kind="word"),
+        training=TrainingConfig(seed=5, accumulate=3, steps=7),
+    )
+    with pytest.raises(ConfigError) as error:
+        resumed_config(asked, folder)
+    words = "tokenization.kind = None, not word; training.seed = 4, not 5; training.accumulate = 2, not 3;"
+    assert words in str(error.value).replace("\n", " ")
 
 
 def test_a_run_without_checkpoints_is_whatever_is_asked_for(tmp_path: Path) -> None:

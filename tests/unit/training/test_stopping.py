@@ -3,6 +3,9 @@
 import itertools
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +60,61 @@ def test_a_signal_sets_a_flag_and_the_old_handler_comes_back(number: signal.Sign
         assert stop()
         assert stop.number == number
     assert signal.getsignal(number) is before
+
+
+BUSY = """
+import pathlib, sys, threading, time
+from interlingua.errors import OutputError
+from interlingua.training import stopping
+
+def save():
+    pathlib.Path("saved").write_text(said[-1])
+    if sys.argv[1] == "full":
+        raise OutputError("the disk is full")
+
+stopping.RESCUE_SECONDS = 0.2
+changing, said = threading.RLock(), ["nothing"]
+with stopping.listen_for_stop() as stop, stop.rescued_by(save, changing):
+    with changing:
+        print("busy", flush=True)
+        while not stop():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        said.append("a whole update")
+    time.sleep(0.0 if sys.argv[1] == "quick" else 60.0)
+print(stop, said[-1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "status", "out", "err"),
+    [
+        ("quick", signal.SIGTERM, 0, "SIGTERM a whole update", ""),
+        ("slow", signal.SIGTERM, 143, "", "stopped by SIGTERM in the middle of an update"),
+        ("slow", signal.SIGINT, 130, "", "stopped by Ctrl-C in the middle of an update"),
+        ("full", signal.SIGTERM, 6, "", "error: the disk is full"),
+    ],
+)
+def test_a_run_that_is_too_busy_to_stop_is_saved_and_ended(
+    tmp_path: Path, how: str, number: signal.Signals, status: int, out: str, err: str
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, how],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "busy\n"
+    process.send_signal(number)
+    told = process.communicate(timeout=30)
+    assert (process.returncode, told[0].strip()) == (status, out), told[1]
+    assert told[1].startswith(err)
+    assert bool(told[1]) == bool(err)
+    saved = tmp_path / "saved"
+    assert saved.exists() == (how != "quick")
+    assert not saved.exists() or saved.read_text() == "a whole update"
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])

@@ -1,0 +1,618 @@
+// What a training step does between its matrix products, each in one pass over memory.
+//
+// The plain reference is the model itself: tests/parity/test_packed.py compares loss and gradients, dropout
+// included. Storage is float or bfloat16, arithmetic is always float.
+// A buffer has one row a token. Nothing here allocates what the caller can give, and for a given number of
+// threads every sum is taken in the same order, so that a run repeats bit for bit.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static inline int omp_get_thread_num() { return 0; }
+#endif
+
+namespace {
+
+struct bf16 {
+    uint16_t bits;
+};
+
+inline float read(float x) { return x; }
+
+inline float read(bf16 x) {
+    const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+    float f;
+    std::memcpy(&f, &bits, 4);
+    return f;
+}
+
+inline void write(float &to, float x) { to = x; }
+
+inline void write(bf16 &to, float x) {  // round to nearest, ties to even; a NaN stays one
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    to.bits = static_cast<uint16_t>(x == x ? rounded : 0x7fc0u);
+}
+
+// A decision for element i depends on nothing but i and two keys, so that the backward pass draws it again
+// instead of reading a mask. The finaliser is Wellons' lowbias32 (2018), once with each key.
+inline uint32_t mixed(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+struct Dropout {
+    uint32_t key0, key1, threshold;  // dropped when the draw is below the threshold
+    float scale;
+
+    float operator()(uint32_t i) const {  // no branch: compilers then compute many at once
+        const uint32_t kept = 0u - static_cast<uint32_t>(mixed(mixed(i ^ key0) + key1) >= threshold);
+        uint32_t bits;
+        std::memcpy(&bits, &scale, 4);
+        bits &= kept;
+        float f;
+        std::memcpy(&f, &bits, 4);
+        return f;
+    }
+};
+
+// exp by 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2] (Cephes' coefficients); relative error below 2e-7.
+inline float exponential(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    const float n = __builtin_rintf(x * 1.44269504088896341f);
+    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, 4);
+    return p * power;
+}
+
+// ---------------------------------------------------------------- small products, all in the cache
+
+constexpr int64_t LANES = 16;
+typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+inline int64_t whole(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+// Written with lanes because a maximum that respects NaN is not taken several at a time otherwise.
+inline float highest_of(const float *x, int64_t n) {
+    float highest = x[0];
+    int64_t i = 0;
+    if (n >= LANES) {
+        Lanes most = *reinterpret_cast<const Lanes *>(x);
+        for (i = LANES; i + LANES <= n; i += LANES) {
+            const Lanes next = *reinterpret_cast<const Lanes *>(x + i);
+            most = next > most ? next : most;
+        }
+        for (int64_t l = 0; l < LANES; ++l) highest = most[l] > highest ? most[l] : highest;
+    }
+    for (; i < n; ++i) highest = x[i] > highest ? x[i] : highest;
+    return highest;
+}
+
+template <int ROWS, int VECTORS>
+inline void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t k) {
+    Lanes sum[ROWS][VECTORS] = {};
+    for (int64_t p = 0; p < k; ++p) {
+        Lanes column[VECTORS];
+        for (int v = 0; v < VECTORS; ++v) column[v] = *reinterpret_cast<const Lanes *>(b + p * ldb + v * LANES);
+        for (int r = 0; r < ROWS; ++r) {
+            const float x = a[r * lda + p];
+            for (int v = 0; v < VECTORS; ++v) sum[r][v] += x * column[v];
+        }
+    }
+    for (int r = 0; r < ROWS; ++r)
+        for (int v = 0; v < VECTORS; ++v) *reinterpret_cast<Lanes *>(c + r * ldc + v * LANES) = sum[r][v];
+}
+
+// c (n, m) = a (n, k) b (k, m); m is a multiple of LANES.
+inline void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t n,
+                     int64_t k, int64_t m) {
+    int64_t j = 0;
+    for (; j + 2 * LANES <= m; j += 2 * LANES) {
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4) tile<4, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
+        for (; i < n; ++i) tile<1, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
+    }
+    for (; j < m; j += LANES) {
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4) tile<4, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
+        for (; i < n; ++i) tile<1, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
+    }
+}
+
+template <class T>  // out (n, whole(width)) = (x + bias) * scale, filled up with zeros
+inline void unpack(const T *x, int64_t ldx, const float *bias, float scale, int64_t n, int64_t width, float *out) {
+    const int64_t wide = whole(width);
+    for (int64_t i = 0; i < n; ++i) {
+        float *row = out + i * wide;
+        for (int64_t c = 0; c < width; ++c) row[c] = (read(x[i * ldx + c]) + (bias ? bias[c] : 0.0f)) * scale;
+        for (int64_t c = width; c < wide; ++c) row[c] = 0.0f;
+    }
+}
+
+// One step of turning a block of LANES by LANES over: exchange what lies STEP off the diagonal.
+template <int STEP> inline void exchange(Lanes *rows) {
+    typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
+    Picks upper, lower;
+    for (int l = 0; l < LANES; ++l) {
+        upper[l] = l & STEP ? LANES + l - STEP : l;
+        lower[l] = l & STEP ? LANES + l : l + STEP;
+    }
+    for (int i = 0; i < LANES; ++i)
+        if (!(i & STEP)) {
+            const Lanes a = rows[i], b = rows[i + STEP];
+            rows[i] = __builtin_shuffle(a, b, upper);
+            rows[i + STEP] = __builtin_shuffle(a, b, lower);
+        }
+}
+
+// out (m, ldo) = x (n, ldx) transposed; both have room for whole blocks, and rows of x beyond n count as zeros
+inline void transpose(const float *x, int64_t ldx, int64_t n, int64_t m, float *out, int64_t ldo) {
+    for (int64_t i = 0; i < n; i += LANES)
+        for (int64_t j = 0; j < m; j += LANES) {
+            Lanes rows[LANES];
+            for (int64_t l = 0; l < LANES; ++l)
+                rows[l] = i + l < n ? *reinterpret_cast<const Lanes *>(x + (i + l) * ldx + j) : Lanes{};
+            exchange<8>(rows);
+            exchange<4>(rows);
+            exchange<2>(rows);
+            exchange<1>(rows);
+            for (int64_t l = 0; l < LANES && j + l < m; ++l)
+                *reinterpret_cast<Lanes *>(out + (j + l) * ldo + i) = rows[l];
+        }
+}
+
+// ---------------------------------------------------------------- attention
+
+// Sentences lie one after the other: rows offsets[b] to offsets[b + 1] are those of sentence b. Head h owns
+// columns h * d to (h + 1) * d.
+template <class T> struct Attention {
+    int64_t sentences, heads, key_width, value_width, most_keys;
+    const int32_t *query_offsets, *key_offsets;
+    const T *query, *key, *value;
+    int64_t query_stride, key_stride, value_stride;
+    const float *query_bias, *key_bias, *value_bias;
+    bool causal;
+    Dropout dropout;
+};
+
+struct Scratch {
+    std::vector<float> memory;
+    size_t used = 0;
+    explicit Scratch(size_t size) : memory(size) {}
+    float *take(int64_t size) {
+        float *start = memory.data() + used;
+        used += static_cast<size_t>(size);
+        return start;
+    }
+};
+
+// probabilities (n, whole(m)): softmax of the scores, zero where a query may not look
+inline void softmax_rows(float *scores, int64_t n, int64_t m, bool causal) {
+    const int64_t wide = whole(m);
+    for (int64_t i = 0; i < n; ++i) {
+        float *row = scores + i * wide;
+        const int64_t seen = causal && i + 1 < m ? i + 1 : m;
+        const float highest = highest_of(row, seen);
+        float total = 0.0f;
+        for (int64_t j = 0; j < seen; ++j) {
+            row[j] = exponential(row[j] - highest);
+            total += row[j];
+        }
+        const float inverse = 1.0f / total;
+        for (int64_t j = 0; j < seen; ++j) row[j] *= inverse;
+        for (int64_t j = seen; j < wide; ++j) row[j] = 0.0f;
+    }
+}
+
+template <class T>
+inline void drop(const Attention<T> &a, int64_t first_query, int64_t h, float *x, int64_t n, int64_t m) {
+    for (int64_t i = 0; i < n; ++i) {
+        const uint32_t start = static_cast<uint32_t>(((first_query + i) * a.heads + h) * a.most_keys);
+        float *row = x + i * whole(m);
+        for (int64_t j = 0; j < m; ++j) row[j] *= a.dropout(start + static_cast<uint32_t>(j));
+    }
+}
+
+template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t out_stride, int threads) {
+    int64_t n_most = 0, m_most = 0;
+    for (int64_t b = 0; b < a.sentences; ++b) {
+        const int64_t n = a.query_offsets[b + 1] - a.query_offsets[b], m = a.key_offsets[b + 1] - a.key_offsets[b];
+        n_most = n > n_most ? n : n_most;
+        m_most = m > m_most ? m : m_most;
+    }
+    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most);
+    const size_t room = static_cast<size_t>(n_most * (dk + wide + dv) + m_most * (dk + dv) + dk * wide);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
+#pragma omp parallel num_threads(threads)
+    {
+        Scratch scratch(room);
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
+            const int64_t b = task / a.heads, h = task % a.heads;
+            const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
+            const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m);
+            scratch.used = 0;
+            float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
+            float *v = scratch.take(m * dv), *p = scratch.take(n * mw), *o = scratch.take(n * dv);
+            const int64_t hk = h * a.key_width, hv = h * a.value_width;
+            unpack(a.query + q0 * a.query_stride + hk, a.query_stride, a.query_bias + hk, scale, n, a.key_width, q);
+            unpack(a.key + k0 * a.key_stride + hk, a.key_stride, a.key_bias + hk, 1.0f, m, a.key_width, k);
+            unpack(a.value + k0 * a.value_stride + hv, a.value_stride, a.value_bias + hv, 1.0f, m, a.value_width, v);
+            transpose(k, dk, m, a.key_width, kt, mw);
+            multiply(q, dk, kt, mw, p, mw, n, a.key_width, mw);
+            softmax_rows(p, n, m, a.causal);
+            if (a.dropout.threshold) drop(a, q0, h, p, n, m);
+            multiply(p, mw, v, dv, o, dv, n, m, dv);
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t c = 0; c < a.value_width; ++c) write(out[(q0 + i) * out_stride + hv + c], o[i * dv + c]);
+        }
+    }
+}
+
+template <class T>
+void store(const float *x, int64_t ldx, int64_t n, int64_t width, T *out, int64_t stride, float *bias_sum) {
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t c = 0; c < width; ++c) {
+            write(out[i * stride + c], x[i * ldx + c]);
+            bias_sum[c] += x[i * ldx + c];
+        }
+}
+
+// The weights are computed again. With P the weights and G the gradient of what leaves:
+// dV = P' G, dP = G V', dS = P (dP - sum_j P dP), dQ = dS K / sqrt(d), dK = dS' Q / sqrt(d).
+template <class T>
+void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,
+                        T *grad_value, float *grad_query_bias, float *grad_key_bias, float *grad_value_bias,
+                        int threads) {
+    int64_t n_most = 0, m_most = 0;
+    for (int64_t b = 0; b < a.sentences; ++b) {
+        const int64_t n = a.query_offsets[b + 1] - a.query_offsets[b], m = a.key_offsets[b + 1] - a.key_offsets[b];
+        n_most = n > n_most ? n : n_most;
+        m_most = m > m_most ? m : m_most;
+    }
+    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most), high = whole(n_most);
+    const size_t room = static_cast<size_t>(n_most * (2 * dk + dv + 2 * wide) + m_most * (2 * dk + 2 * dv + high) +
+                                            (dk + dv) * wide);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
+    const int64_t width = a.heads * (2 * a.key_width + a.value_width);
+    // Which thread gets which sentence is left to chance, so that sums over sentences are kept a sentence.
+    std::vector<float> bias_sums(static_cast<size_t>(a.sentences * width), 0.0f);
+#pragma omp parallel num_threads(threads)
+    {
+        Scratch scratch(room);
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
+            const int64_t b = task / a.heads, h = task % a.heads;
+            const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
+            const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m), nw = whole(n);
+            scratch.used = 0;
+            float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
+            float *v = scratch.take(m * dv), *vt = scratch.take(dv * mw), *g = scratch.take(n * dv);
+            float *p = scratch.take(n * mw), *s = scratch.take(n * mw), *turned = scratch.take(m * nw);
+            float *into_q = scratch.take(n * dk), *into_k = scratch.take(m * dk), *into_v = scratch.take(m * dv);
+            const int64_t hk = h * a.key_width, hv = h * a.value_width;
+            unpack(a.query + q0 * a.query_stride + hk, a.query_stride, a.query_bias + hk, scale, n, a.key_width, q);
+            unpack(a.key + k0 * a.key_stride + hk, a.key_stride, a.key_bias + hk, 1.0f, m, a.key_width, k);
+            unpack(a.value + k0 * a.value_stride + hv, a.value_stride, a.value_bias + hv, 1.0f, m, a.value_width, v);
+            unpack(grad + q0 * grad_stride + hv, grad_stride, nullptr, 1.0f, n, a.value_width, g);
+            transpose(k, dk, m, a.key_width, kt, mw);
+            transpose(v, dv, m, a.value_width, vt, mw);
+            multiply(q, dk, kt, mw, p, mw, n, a.key_width, mw);
+            softmax_rows(p, n, m, a.causal);
+            multiply(g, dv, vt, mw, s, mw, n, a.value_width, mw);
+            if (a.dropout.threshold) drop(a, q0, h, s, n, m);
+            for (int64_t i = 0; i < n; ++i) {
+                const float *weight = p + i * mw;
+                float *row = s + i * mw, mean = 0.0f;
+                for (int64_t j = 0; j < m; ++j) mean += weight[j] * row[j];
+                for (int64_t j = 0; j < mw; ++j) row[j] = j < m ? weight[j] * (row[j] - mean) : 0.0f;
+            }
+            if (a.dropout.threshold) drop(a, q0, h, p, n, m);
+            transpose(p, mw, n, m, turned, nw);
+            multiply(turned, nw, g, dv, into_v, dv, m, n, dv);
+            multiply(s, mw, k, dk, into_q, dk, n, m, dk);
+            for (int64_t i = 0; i < n * dk; ++i) into_q[i] *= scale;
+            transpose(s, mw, n, m, turned, nw);
+            multiply(turned, nw, q, dk, into_k, dk, m, n, dk);
+            float *sums = bias_sums.data() + b * width + h * (2 * a.key_width + a.value_width);
+            store(into_q, dk, n, a.key_width, grad_query + q0 * a.query_stride + hk, a.query_stride, sums);
+            store(into_k, dk, m, a.key_width, grad_key + k0 * a.key_stride + hk, a.key_stride, sums + a.key_width);
+            store(into_v, dv, m, a.value_width, grad_value + k0 * a.value_stride + hv, a.value_stride,
+                  sums + 2 * a.key_width);
+        }
+    }
+    for (int64_t b = 0; b < a.sentences; ++b)
+        for (int64_t h = 0; h < a.heads; ++h) {
+            const float *sums = bias_sums.data() + b * width + h * (2 * a.key_width + a.value_width);
+            for (int64_t c = 0; c < a.key_width; ++c) {
+                grad_query_bias[h * a.key_width + c] += sums[c];
+                grad_key_bias[h * a.key_width + c] += sums[a.key_width + c];
+            }
+            for (int64_t c = 0; c < a.value_width; ++c)
+                grad_value_bias[h * a.value_width + c] += sums[2 * a.key_width + c];
+        }
+}
+
+// ---------------------------------------------------------------- sums over rows
+
+// Each thread sums a block of rows into accumulators of its own, which are then added in the order of threads.
+template <class Body> void over_rows(int64_t rows, int64_t sums, float *const *outs, int64_t width, int threads, Body body) {
+    std::vector<float> partial(static_cast<size_t>(threads * sums * width), 0.0f);
+#pragma omp parallel num_threads(threads)
+    {
+        const int thread = omp_get_thread_num();
+        float *mine = partial.data() + thread * sums * width;
+        std::vector<float> scratch(static_cast<size_t>(2 * width));
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < rows; ++i) body(i, mine, scratch.data());
+    }
+    for (int64_t s = 0; s < sums; ++s)
+        if (outs[s])
+            for (int t = 0; t < threads; ++t)
+                for (int64_t c = 0; c < width; ++c) outs[s][c] += partial[(t * sums + s) * width + c];
+}
+
+// ---------------------------------------------------------------- residual, dropout, normalisation
+
+template <class T>
+void add_norm_forward(int64_t rows, int64_t width, const T *x, const T *y, const float *bias, Dropout dropout,
+                      const float *gain, const float *shift, float epsilon, T *out, T *normal, float *inverse,
+                      int threads) {
+    over_rows(rows, 0, nullptr, width, threads, [=](int64_t i, float *, float *sum) {
+        const T *xi = x + i * width, *yi = y + i * width;
+        const uint32_t start = static_cast<uint32_t>(i * width);
+        if (dropout.threshold)
+            for (int64_t c = 0; c < width; ++c)
+                sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]) * dropout(start + static_cast<uint32_t>(c));
+        else
+            for (int64_t c = 0; c < width; ++c) sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]);
+        float mean = 0.0f, variance = 0.0f;
+        for (int64_t c = 0; c < width; ++c) mean += sum[c];
+        mean /= static_cast<float>(width);
+        for (int64_t c = 0; c < width; ++c) variance += (sum[c] - mean) * (sum[c] - mean);
+        const float by = 1.0f / std::sqrt(variance / static_cast<float>(width) + epsilon);
+        inverse[i] = by;
+        T *oi = out + i * width, *ni = normal + i * width;
+        for (int64_t c = 0; c < width; ++c) {
+            const float z = (sum[c] - mean) * by;
+            write(ni[c], z);
+            write(oi[c], z * gain[c] + shift[c]);
+        }
+    });
+}
+
+// Also gives the gradient of the bias that was added to y. grad_y may be null where nothing is dropped: it is grad_x.
+template <class T>
+void add_norm_backward(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,
+                       Dropout dropout, const float *gain, T *grad_x, T *grad_y, float *grad_gain, float *grad_shift,
+                       float *grad_bias, int threads) {
+    float *const outs[3] = {grad_gain, grad_shift, grad_bias};
+    over_rows(rows, 3, outs, width, threads, [=](int64_t i, float *sums, float *scaled) {
+        const T *gi = grad + i * width, *ni = normal + i * width;
+        float mean = 0.0f, along = 0.0f;
+        for (int64_t c = 0; c < width; ++c) {
+            const float g = read(gi[c]), z = read(ni[c]);
+            sums[c] += g * z;
+            sums[width + c] += g;
+            scaled[c] = g * gain[c];
+            mean += scaled[c];
+            along += scaled[c] * z;
+        }
+        mean /= static_cast<float>(width);
+        along /= static_cast<float>(width);
+        const float by = inverse[i];
+        T *xi = grad_x + i * width;
+        for (int64_t c = 0; c < width; ++c) {
+            scaled[c] = by * (scaled[c] - mean - read(ni[c]) * along);
+            write(xi[c], scaled[c]);
+        }
+        if (grad_y) {
+            T *yi = grad_y + i * width;
+            const uint32_t start = static_cast<uint32_t>(i * width);
+            for (int64_t c = 0; c < width; ++c) {
+                const float g = scaled[c] * dropout(start + static_cast<uint32_t>(c));
+                write(yi[c], g);
+                sums[2 * width + c] += g;
+            }
+        } else
+            for (int64_t c = 0; c < width; ++c) sums[2 * width + c] += scaled[c];
+    });
+}
+
+// ---------------------------------------------------------------- the middle of the feed-forward network
+
+template <class T>
+void relu_forward(int64_t rows, int64_t width, T *hidden, const float *bias, Dropout dropout, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < rows; ++i) {
+        T *row = hidden + i * width;
+        const uint32_t start = static_cast<uint32_t>(i * width);
+        if (dropout.threshold)
+            for (int64_t c = 0; c < width; ++c) {
+                const float x = read(row[c]) + bias[c];
+                const float kept = x * dropout(start + static_cast<uint32_t>(c));
+                write(row[c], x < 0.0f ? 0.0f : kept);
+            }
+        else
+            for (int64_t c = 0; c < width; ++c) {
+                const float x = read(row[c]) + bias[c];
+                write(row[c], x < 0.0f ? 0.0f : x);
+            }
+    }
+}
+
+// What was dropped is zero in hidden, as what was negative is: neither lets a gradient through.
+template <class T>
+void relu_backward(int64_t rows, int64_t width, const T *hidden, T *grad, float scale, float *grad_bias, int threads) {
+    float *const outs[1] = {grad_bias};
+    over_rows(rows, 1, outs, width, threads, [=](int64_t i, float *sums, float *) {
+        const T *hi = hidden + i * width;
+        T *gi = grad + i * width;
+        for (int64_t c = 0; c < width; ++c) {
+            const float all = read(gi[c]) * scale, g = read(hi[c]) > 0.0f ? all : 0.0f;
+            write(gi[c], g);
+            sums[c] += g;
+        }
+    });
+}
+
+// ---------------------------------------------------------------- embeddings
+
+template <class T>  // an id below zero is padding and gives a row of zeros
+void embed_forward(int64_t rows, int64_t width, const int64_t *ids, const int32_t *places, const float *table,
+                   const float *positions, float scale, Dropout dropout, T *out, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < rows; ++i) {
+        T *row = out + i * width;
+        if (ids[i] < 0) {
+            for (int64_t c = 0; c < width; ++c) write(row[c], 0.0f);
+            continue;
+        }
+        const float *word = table + ids[i] * width, *place = positions + places[i] * width;
+        const uint32_t start = static_cast<uint32_t>(i * width);
+        if (dropout.threshold)
+            for (int64_t c = 0; c < width; ++c)
+                write(row[c], (word[c] * scale + place[c]) * dropout(start + static_cast<uint32_t>(c)));
+        else
+            for (int64_t c = 0; c < width; ++c) write(row[c], word[c] * scale + place[c]);
+    }
+}
+
+template <class T>  // each thread owns some columns of the table, so that no two add to one number
+void embed_backward(int64_t rows, int64_t width, const int64_t *ids, const T *grad, float scale, Dropout dropout,
+                    float *grad_table, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t part = 0; part < threads; ++part) {
+        const int64_t first = width * part / threads, last = width * (part + 1) / threads;
+        for (int64_t i = 0; i < rows; ++i) {
+            if (ids[i] < 0) continue;
+            const T *row = grad + i * width;
+            float *word = grad_table + ids[i] * width;
+            const uint32_t start = static_cast<uint32_t>(i * width);
+            if (dropout.threshold)
+                for (int64_t c = first; c < last; ++c)
+                    word[c] += read(row[c]) * scale * dropout(start + static_cast<uint32_t>(c));
+            else
+                for (int64_t c = first; c < last; ++c) word[c] += read(row[c]) * scale;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- label-smoothed cross-entropy
+
+// Turns logits into the gradient of the loss, softmax - epsilon / V - (1 - epsilon) [v = target], in place if wanted.
+template <class T>
+void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon, int wanted,
+                   float *losses, int threads) {
+    const float spread = epsilon / static_cast<float>(vocabulary);
+#pragma omp parallel num_threads(threads)
+    {
+        std::vector<float> buffer(static_cast<size_t>(vocabulary));
+        float *e = buffer.data();
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < rows; ++i) {
+            T *row = logits + i * vocabulary;
+            losses[i] = 0.0f;
+            if (targets[i] < 0) {  // no token
+                for (int64_t v = 0; wanted && v < vocabulary; ++v) write(row[v], 0.0f);
+                continue;
+            }
+            float sum = 0.0f, total = 0.0f;
+            for (int64_t v = 0; v < vocabulary; ++v) {
+                e[v] = read(row[v]);
+                sum += e[v];
+            }
+            const float highest = highest_of(e, vocabulary), target = e[targets[i]];
+            for (int64_t v = 0; v < vocabulary; ++v) {
+                e[v] = exponential(e[v] - highest);
+                total += e[v];
+            }
+            losses[i] = std::log(total) + highest - (1.0f - epsilon) * target -
+                        epsilon * (sum / static_cast<float>(vocabulary));
+            if (!wanted) continue;
+            const float inverse = 1.0f / total;
+            const float at_target = e[targets[i]] * inverse - spread - (1.0f - epsilon);
+            for (int64_t v = 0; v < vocabulary; ++v) write(row[v], e[v] * inverse - spread);
+            write(row[targets[i]], at_target);
+        }
+    }
+}
+
+}  // namespace
+
+#define DROPOUT uint32_t key0, uint32_t key1, uint32_t threshold, float scale
+#define DROP Dropout{key0, key1, threshold, scale}
+#define ATTENTION(T)                                                                                                   \
+    int64_t sentences, int64_t heads, int64_t key_width, int64_t value_width, int64_t most_keys,                       \
+        const int32_t *query_offsets, const int32_t *key_offsets, const T *query, const T *key, const T *value,        \
+        int64_t query_stride, int64_t key_stride, int64_t value_stride, const float *query_bias,                       \
+        const float *key_bias, const float *value_bias, int causal, DROPOUT
+#define ATTEND(T)                                                                                                      \
+    Attention<T> {                                                                                                     \
+        sentences, heads, key_width, value_width, most_keys, query_offsets, key_offsets, query, key, value,            \
+            query_stride, key_stride, value_stride, query_bias, key_bias, value_bias, causal != 0, DROP                \
+    }
+
+#define EXPORT(T, NAME)                                                                                                \
+    void attention_forward_##NAME(ATTENTION(T), T *out, int64_t out_stride, int threads) {                             \
+        attention_forward(ATTEND(T), out, out_stride, threads);                                                        \
+    }                                                                                                                  \
+    void attention_backward_##NAME(ATTENTION(T), const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,       \
+                                   T *grad_value, float *grad_query_bias, float *grad_key_bias,                        \
+                                   float *grad_value_bias, int threads) {                                              \
+        attention_backward(ATTEND(T), grad, grad_stride, grad_query, grad_key, grad_value, grad_query_bias,            \
+                           grad_key_bias, grad_value_bias, threads);                                                   \
+    }                                                                                                                  \
+    void add_norm_forward_##NAME(int64_t rows, int64_t width, const T *x, const T *y, const float *bias, DROPOUT,      \
+                                 const float *gain, const float *shift, float epsilon, T *out, T *normal,              \
+                                 float *inverse, int threads) {                                                        \
+        add_norm_forward(rows, width, x, y, bias, DROP, gain, shift, epsilon, out, normal, inverse, threads);          \
+    }                                                                                                                  \
+    void add_norm_backward_##NAME(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,   \
+                                  DROPOUT, const float *gain, T *grad_x, T *grad_y, float *grad_gain,                  \
+                                  float *grad_shift, float *grad_bias, int threads) {                                  \
+        add_norm_backward(rows, width, grad, normal, inverse, DROP, gain, grad_x, grad_y, grad_gain, grad_shift,       \
+                          grad_bias, threads);                                                                         \
+    }                                                                                                                  \
+    void relu_forward_##NAME(int64_t rows, int64_t width, T *hidden, const float *bias, DROPOUT, int threads) {        \
+        relu_forward(rows, width, hidden, bias, DROP, threads);                                                        \
+    }                                                                                                                  \
+    void relu_backward_##NAME(int64_t rows, int64_t width, const T *hidden, T *grad, float scale, float *grad_bias,    \
+                              int threads) {                                                                           \
+        relu_backward(rows, width, hidden, grad, scale, grad_bias, threads);                                           \
+    }                                                                                                                  \
+    void embed_forward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const int32_t *places,                  \
+                              const float *table, const float *positions, float by, DROPOUT, T *out, int threads) {    \
+        embed_forward(rows, width, ids, places, table, positions, by, DROP, out, threads);                             \
+    }                                                                                                                  \
+    void embed_backward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const T *grad, float by, DROPOUT,      \
+                               float *grad_table, int threads) {                                                       \
+        embed_backward(rows, width, ids, grad, by, DROP, grad_table, threads);                                         \
+    }                                                                                                                  \
+    void cross_entropy_##NAME(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon,      \
+                              int wanted, float *losses, int threads) {                                                \
+        cross_entropy(rows, vocabulary, logits, targets, epsilon, wanted, losses, threads);                            \
+    }
+
+extern "C" {
+EXPORT(float, f32)
+EXPORT(bf16, bf16)
+}

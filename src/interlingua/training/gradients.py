@@ -1,0 +1,147 @@
+"""The gradient of one update: forward and backward over its batches, whatever their size and number."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from interlingua.batching.batch import Batch
+from interlingua.config import TrainingConfig
+from interlingua.errors import TrainingError
+from interlingua.hardware import autocast
+from interlingua.model.transformer import Transformer
+from interlingua.training.objective import batch_loss
+from interlingua.training.workers import Workers
+
+__all__ = ["GradientOfUpdate", "Measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one update came to before the weights are touched."""
+
+    loss: float
+    """Nats a target token, over all batches and processes."""
+    norm: float
+    """The gradient's norm before clipping."""
+    suspects: tuple[int, ...] = ()
+    """When loss or norm is no finite number: the pairs of the batches that it came from."""
+
+
+class GradientOfUpdate:
+    """Leaves in every parameter the gradient of the mean loss a token."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        config: TrainingConfig,
+        workers: Workers,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+        say: Callable[[str], None],
+    ) -> None:
+        self.model = model
+        self.config = config
+        self.workers = workers
+        self.objective = workers.wrap(_Objective(model, config, device, dtype))
+        self.say = say
+
+    def compute(self, batches: list[Batch], seed: int) -> Measured:
+        """Compute, clip, and report; a batch that does not fit into memory is halved until it does.
+
+        Raises:
+            TrainingError: even a single pair does not fit.
+        """
+        while True:
+            torch.manual_seed(seed + self.workers.rank)
+            try:
+                return self._compute(batches)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_lack_of_memory(error) or self.workers.size > 1:
+                    raise
+            self.model.zero_grad(set_to_none=True)
+            batches = self._with_the_largest_halved(batches)
+
+    def _compute(self, batches: list[Batch]) -> Measured:
+        num_tokens = sum(batch.num_target_tokens for batch in batches)
+        losses = []
+        for number, batch in enumerate(batches, start=1):
+            with self._alone_until(number == len(batches)):
+                loss = self._of_share(batch) * (self.workers.size / num_tokens)
+                loss.backward()  # type: ignore[no-untyped-call]
+            losses.append(float(loss.detach()) / self.workers.size)
+        total = self.workers.total(sum(losses))
+        limit = self.config.clip_norm or float("inf")
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        if total < float("inf") and norm < float("inf"):
+            return Measured(total, norm)
+        wrong = [self.workers.agree(float(not abs(loss) < float("inf"))) for loss in losses]
+        named = [batch for batch, is_wrong in zip(batches, wrong, strict=True) if is_wrong]
+        return Measured(total, norm, tuple(i for b in named or batches for i in b.pair_ids))
+
+    def _of_share(self, batch: Batch) -> Tensor:
+        """Return the summed loss of this process's rows; with none, a zero that keeps step with the others."""
+        share = self.workers.share(batch)
+        if share.pair_ids:
+            return self.objective(share)
+        return self.objective(batch.rows(slice(0, 1))) * 0.0
+
+    def _alone_until(self, last: bool) -> AbstractContextManager[object]:
+        """Exchange gradients only once an update."""
+        if last or not isinstance(self.objective, DistributedDataParallel):
+            return nullcontext()
+        return self.objective.no_sync()
+
+    def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
+        largest = max(range(len(batches)), key=lambda i: batches[i].source.numel())
+        batch = batches[largest]
+        rows = len(batch.pair_ids)
+        if rows == 1:
+            raise TrainingError(
+                f"pair {batch.pair_ids[0]:,} alone does not fit into memory; lower batching.max_length, "
+                "or take a smaller model"
+            )
+        self.say(
+            f"a batch of {rows:,} pairs did not fit into memory and was halved; "
+            "if this is said often, lower batching.batch_tokens and raise training.accumulate"
+        )
+        halves = [batch.rows(slice(0, rows // 2)), batch.rows(slice(rows // 2, None))]
+        return [*batches[:largest], *halves, *batches[largest + 1 :]]
+
+
+class _Objective(nn.Module):
+    """The loss as a module, which is what DistributedDataParallel wraps."""
+
+    def __init__(
+        self, model: Transformer, config: TrainingConfig, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.config = config
+        self.device = device
+        self.dtype = dtype
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the loss of ``batch``, summed over its target tokens."""
+        with autocast(self.device, self.dtype):
+            return batch_loss(
+                self.model,
+                batch.to(self.device),
+                self.config.label_smoothing,
+                plain=self.config.plain,
+            )
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+def _is_lack_of_memory(error: BaseException) -> bool:
+    """Recognise it: on a CPU torch raises a plain RuntimeError."""
+    return isinstance(
+        error, MemoryError | torch.OutOfMemoryError
+    ) or "can't allocate memory" in str(error)

@@ -1,0 +1,109 @@
+"""Several processes that train one model: ``torchrun --nproc-per-node 2 -m interlingua train ...``.
+
+There is one global order of batches, whatever the number of processes: each takes every n-th row of a batch, and the
+gradients are added up. So a run gives the same losses with one process or with eight, but for rounding and dropout.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from interlingua.batching.batch import Batch
+from interlingua.errors import TrainingError
+
+T = TypeVar("T")
+
+__all__ = ["ALONE", "Workers", "join_workers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes of one run, and which of them this is; the first one writes everything."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Tell whether this process writes checkpoints, metrics and the model."""
+        return self.rank == 0
+
+    def share(self, batch: Batch) -> Batch:
+        """Return the rows of a batch that this process computes; it may be none of them."""
+        return batch if self.size == 1 else batch.rows(slice(self.rank, None, self.size))
+
+    def wrap(self, objective: nn.Module) -> nn.Module:
+        """Return ``objective`` so that gradients are averaged over the processes while they are computed."""
+        if self.size == 1:
+            return objective
+        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
+
+    def total(self, number: float) -> float:
+        """Return the sum of the numbers that the processes have."""
+        return self._reduce(number, distributed.ReduceOp.SUM)
+
+    def agree(self, number: float) -> float:
+        """Return the largest number that any process has; what they decide by it, they decide together."""
+        return self._reduce(number, distributed.ReduceOp.MAX)
+
+    def from_first(self, what: T) -> T:
+        """Return what the first process has."""
+        if self.size == 1:
+            return what
+        told = [what]
+        distributed.broadcast_object_list(told, src=0)
+        return told[0]
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.size > 1:
+            distributed.barrier()
+
+    def _reduce(self, number: float, how: "distributed.ReduceOp.RedOpType") -> float:
+        if self.size == 1:
+            return number
+        told = torch.tensor(number, dtype=torch.float64)
+        distributed.all_reduce(told, op=how)
+        return float(told)
+
+
+ALONE = Workers()
+
+
+@contextmanager
+def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
+    """Meet the other processes that ``torchrun`` started, if it did.
+
+    Args:
+        device: where this process computes.
+        patience: seconds to wait for a process that does not answer, before all end with an error.
+
+    Raises:
+        TrainingError: another process is gone.
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield ALONE
+        return
+    on_gpu = device.type == "cuda"
+    distributed.init_process_group(
+        "cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=timedelta(seconds=patience)
+    )
+    try:
+        yield Workers(distributed.get_rank(), size)
+    except (RuntimeError, distributed.DistError) as error:
+        if not isinstance(error, distributed.DistError) and "gloo" not in str(error).lower():
+            raise
+        raise TrainingError(
+            f"process {os.environ.get('RANK')}: another process of this run ended or did not answer within "
+            f"{patience:g} s; its own message says why. Run the same command again: it resumes from the last checkpoint"
+        ) from error
+    finally:
+        distributed.destroy_process_group()

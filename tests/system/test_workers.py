@@ -1,0 +1,149 @@
+"""Several processes train one model, started by torchrun as a user would: the same losses, one writer, no hanging."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = [
+    *("--training.threads", "1", "--training.dtype", "float32", "--training.steps", "12"),
+    *("--training.validate-every", "6", "--training.validate-sentences", "4"),
+    *("--batching.batch-tokens", "256", "--training.accumulate", "2"),
+    *("--model.d-model", "16", "--model.d-ff", "32", "--model.heads", "2"),
+    *("--model.encoder-layers", "1", "--model.decoder-layers", "1", "--model.dropout", "0"),
+    *("--tokenization.vocabulary-size", "300"),
+]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> list[str]:
+    digits = [" ".join(f"{i * 7919 % 99991:05}"[: 2 + i % 4]) for i in range(200)]
+    (tmp_path / "train.aa").write_text("".join(f"{line}\n" for line in digits))
+    (tmp_path / "train.bb").write_text("".join(f"{line[::-1]}\n" for line in digits))
+    return ["--source", str(tmp_path / "train.aa"), "--target", str(tmp_path / "train.bb")]
+
+
+def command(processes: int, *arguments: str) -> list[str]:
+    launcher = [sys.executable]
+    if processes > 1:
+        launcher += [
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            str(processes),
+        ]
+    return [*launcher, "-m", "interlingua", "train", *arguments, *CONFIG]
+
+
+def train(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(processes, *arguments), capture_output=True, text=True, timeout=120
+    )
+
+
+def records(run: Path, kind: str) -> list[dict[str, Any]]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+def test_two_processes_give_the_losses_of_one(tmp_path: Path, corpus: list[str]) -> None:
+    found = {}
+    for processes in (1, 2):
+        run = tmp_path / f"run{processes}"
+        done = train(processes, *corpus, "--run-dir", str(run))
+        assert done.returncode == 0, done.stderr
+        found[processes] = records(run, "training") + records(run, "validation")
+        assert (run / "model" / "model.safetensors").exists()
+    assert len(found[1]) == len(found[2]) > 0
+    for one, two in zip(found[1], found[2], strict=True):
+        assert one["step"] == two["step"]
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)  # four decimals kept
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_other_and_the_same_command_resumes(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    run = tmp_path / "run"
+    more = ["--run-dir", str(run), "--training.worker-timeout", "15"]
+    arguments = [*corpus, *more]
+    long = [*command(2, *arguments), "--training.steps", "100000"]
+    launcher = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for(run / "checkpoints", "step-*")
+        os.kill(workers_of(launcher.pid)[1], signal.SIGKILL)
+        output, _ = launcher.communicate(timeout=60)
+    finally:
+        launcher.kill()
+    assert launcher.returncode != 0
+    assert "Traceback (most recent call last)" not in output.partition("torch/distributed")[0]
+    step = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
+    done = subprocess.run(
+        [*command(2, *arguments), "--training.steps", str(step + 6)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "continues after step" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_hung_process_is_noticed(tmp_path: Path, corpus: list[str]) -> None:
+    run = tmp_path / "run"
+    arguments = [*corpus, "--run-dir", str(run), "--training.worker-timeout", "8"]
+    launcher = subprocess.Popen(
+        [*command(2, *arguments), "--training.steps", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_for(run / "checkpoints", "step-*")
+        os.kill(workers_of(launcher.pid)[1], signal.SIGSTOP)
+        stopped = time.monotonic()
+        output, _ = launcher.communicate(timeout=90)
+        assert time.monotonic() - stopped < 60
+    finally:
+        launcher.kill()
+    assert launcher.returncode != 0
+    assert "did not answer within 8 s" in output
+
+
+def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    run = tmp_path / "run"
+    launcher = subprocess.Popen(
+        [*command(2, *corpus, "--run-dir", str(run)), "--training.steps", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_for(run / "checkpoints", "step-*")
+        launcher.send_signal(signal.SIGTERM)
+        output, _ = launcher.communicate(timeout=30)
+    finally:
+        launcher.kill()
+    assert "stopped by SIGTERM" in output
+    assert (run / "model").exists()
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    end = time.monotonic() + 60
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < end, "nothing was written"
+        time.sleep(0.1)
+
+
+def workers_of(launcher: int) -> list[int]:
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    return sorted(int(child) for child in children)
