@@ -42,14 +42,15 @@ def encode(folder: Path, run: Path, first: int, every: int, sample: int) -> None
 
 
 def start(began: float) -> None:
-    """Make a training command tell when its first update is done, and end there."""
+    """Make a training command tell when its first update begins and when it is done, and end there."""
     from interlingua.training.loop import Trainer
 
     update = Trainer.update
 
     def tell(self: Trainer, batches: list) -> tuple[float, float]:  # type: ignore[type-arg]
+        begins = time.time() - began
         done = update(self, batches)
-        print(time.time() - began, flush=True)
+        print(begins, time.time() - began, flush=True)
         os._exit(0)
         return done
 

@@ -6,6 +6,7 @@ chunks are ever in memory, whatever the size of the corpus.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -211,7 +212,15 @@ class _Worker:
 def serve() -> None:
     """Be a worker: read settings and then chunks from standard input, and write what they became."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    try:
+        _answer(sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:
+        os._exit(
+            1
+        )  # the parent is gone; Python itself would complain once more when it closes the pipe
+
+
+def _answer(questions: IO[bytes], answers: IO[bytes]) -> None:
     first = questions.readline()
     if not first:
         return

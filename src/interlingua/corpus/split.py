@@ -51,20 +51,24 @@ def choose_held_back(ranks: NDArray[np.uint64], size: int | None) -> NDArray[np.
             f"ask for at most {len(ranks) // 2:,}, or give validation files"
         )
     room = default_validation_size(len(ranks)) if size is None else size
-    different, repeats = np.unique(ranks, return_counts=True)
-    held_back = []
-    for rank, times in zip(different, repeats, strict=True):
-        if times <= room:
-            held_back.append(rank)
-            room -= int(times)
-        if room == 0:
-            break
+    ordered = np.sort(ranks)
+    held_back, place = [], 0
+    while place < len(ordered) and room > 0:
+        end = int(np.searchsorted(ordered, ordered[place], side="right"))
+        if end - place <= room:
+            held_back.append(ordered[place])
+            room -= end - place
+        place = end
     if not held_back:
+        different = np.count_nonzero(np.diff(ordered)) + bool(len(ordered))
         raise CorpusError(
-            f"{len(ranks):,} pairs with {len(different):,} different sources are too few to hold some back "
+            f"{len(ranks):,} pairs with {different:,} different sources are too few to hold some back "
             "for validation; add pairs, or give validation files"
         )
-    return np.isin(ranks, np.array(held_back, dtype=np.uint64))
+    chosen = np.array(held_back, dtype=np.uint64)
+    nearest = np.minimum(np.searchsorted(chosen, ranks), len(chosen) - 1)
+    found: NDArray[np.bool_] = chosen[nearest] == ranks
+    return found
 
 
 def split_validation(

@@ -16,6 +16,7 @@ from interlingua.errors import ConfigError
 from interlingua.model.architecture import PRESETS, Architecture
 
 __all__ = [
+    "PAIRS_MEASURED",
     "CorpusStatistics",
     "architecture_of",
     "choose_model",
@@ -23,6 +24,9 @@ __all__ = [
     "measure_corpus",
 ]
 
+
+PAIRS_MEASURED = 200_000
+"""Pairs that the choices look at; a larger corpus gives a sample of so many."""
 
 STEPS_IN_THE_TIME = 5_000
 """Updates that a run limited by minutes is taken to make, before anybody knows how fast the machine is.

@@ -18,6 +18,7 @@ from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.automatic import (
+    PAIRS_MEASURED,
     CorpusStatistics,
     architecture_of,
     choose_model,
@@ -107,7 +108,8 @@ def prepare_locked(
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     sample = config.tokenization.training_pairs
-    statistics = corpus.statistics(sample)
+    measured = min(sample, PAIRS_MEASURED)
+    statistics = corpus.statistics(measured)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
     config = config.model_copy(update={"tokenization": tokenization})
     if corpus.num_training > sample:
@@ -137,7 +139,7 @@ def prepare_locked(
         say(f"chosen: {reason}")
     save_config(config, folder.config)
     lock_corpus(folder, corpus.files, corpus.prints)
-    corpus.save(folder, statistics, sample)
+    corpus.save(folder, statistics, measured)
     folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
     return Prepared(

@@ -84,6 +84,26 @@ def test_no_piece_crosses_a_space_or_mixes_letters_with_digits() -> None:
         assert not any("n7" in piece or "t." in piece for piece in pieces)
 
 
+@pytest.mark.parametrize(
+    ("kind", "byte_level"), [("bpe", False), ("unigram", False), ("bpe", True)]
+)
+def test_of_very_many_words_the_most_frequent_teach_in_whatever_order_they_come(
+    kind: str, byte_level: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlingua.tokenization.train._MOST_WORDS", dict.fromkeys(KINDS, 10))
+    rare = [f"q{first}{second}q" for first in "abcdefghij" for second in "klmnopqrst"]
+    texts = [*CORPUS, *rare]
+    files = []
+    for number, lines in enumerate((texts, texts[::-1])):
+        tokenizer = train_tokenizer(lines, kind=kind, vocabulary_size=400, byte_level=byte_level)
+        tokenizer.save(tmp_path / str(number))
+        files.append((tmp_path / str(number)).read_bytes())
+    assert files[0] == files[1]
+    pieces = tokenizer.tokens(range(260, tokenizer.vocabulary_size))
+    assert not any("q" in piece and len(piece) > 1 for piece in pieces)
+    assert all(tokenizer.decode(tokenizer.encode(text).ids) == text for text in texts)
+
+
 @pytest.mark.parametrize("texts", [[], [""], ["", "  ", ""]])
 def test_a_corpus_without_text_is_refused(texts: list[str]) -> None:
     with pytest.raises(TokenizerError, match="no text"):

@@ -1,6 +1,5 @@
 """A run before its first update: what is read, what is kept, what is done once only."""
 
-import json
 import os
 import signal
 import subprocess
@@ -213,39 +212,46 @@ from interlingua.cli import main
 from interlingua.training import shards_of_run
 scan.LINES_A_CHUNK = 200
 shards_of_run._PAIRS_FOR_WORKERS = int(sys.argv.pop(1))
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 
-def test_a_preparation_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGKILL, -9),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+    ],
+)
+def test_a_preparation_that_is_stopped_goes_on_where_it_was(
+    tmp_path: Path, number: int, status: int
+) -> None:
     for suffix in ("ro", "en"):
-        lines = (f"{LINES[i % 130]} {i}\n" for i in range(20_000))
+        lines = (f"{LINES[i % 130]} {i}\n" for i in range(12_000))
         (tmp_path / f"train.{suffix}").write_text("".join(lines))
     command = [
         *(sys.executable, "-c", PREPARE, "10", "prepare", "--training.threads", "2"),
         *("--source", str(tmp_path / "train.ro"), "--target", str(tmp_path / "train.en")),
     ]
-    log = tmp_path / "killed/shards/training.unfinished/log.jsonl"
-    with subprocess.Popen([*command, "--run-dir", str(tmp_path / "killed")]) as process:
+    log = tmp_path / "stopped/shards/training.unfinished/log.jsonl"
+    first = [*command, "--run-dir", str(tmp_path / "stopped")]
+    with subprocess.Popen(first, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 9):
             time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-    written = log.read_bytes()
-    assert written.count(b"\n") > 9
-    again = subprocess.run(
-        [*command, "--run-dir", str(tmp_path / "killed")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+        process.send_signal(number)
+        # The pipe ends when nobody holds it any more: the workers are gone as well.
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in told
+    assert log.read_bytes().count(b"\n") > 9
+    again = subprocess.run(first, capture_output=True, text=True, check=True)
     assert "training: goes on after the first" in again.stderr
     command[3] = "1000000"  # and once in one piece and one process
     subprocess.run([*command, "--run-dir", str(tmp_path / "whole")], check=True)
-    killed, whole = (
-        open_shards(tmp_path / name / "shards/training").manifest for name in ("killed", "whole")
+    stopped, whole = (
+        open_shards(tmp_path / name / "shards/training").manifest for name in ("stopped", "whole")
     )
-    assert killed == whole
-    lock = (
-        json.loads((tmp_path / name / "corpus.lock").read_text()) for name in ("killed", "whole")
-    )
-    assert next(lock) == next(lock)
+    assert stopped == whole
+    locks = [(tmp_path / name / "corpus.lock").read_bytes() for name in ("stopped", "whole")]
+    assert locks[0] == locks[1]
