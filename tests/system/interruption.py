@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from interlingua.checkpoints.store import CheckpointStore
 __all__ = [
     "LEAVE_SECONDS",
     "SETTINGS",
+    "Interrupted",
     "Reference",
     "Setting",
-    "differences",
-    "finish",
+    "clear",
     "interrupt",
     "make_reference",
 ]
@@ -259,8 +258,3 @@ def _what_differs(found: str | None, expected: str | None) -> str:
 def clear(place: Path) -> None:
     """Remove a run that ended well."""
     shutil.rmtree(place)
-
-
-def shares(total: int, parts: Sequence[Any]) -> list[int]:
-    """Divide ``total`` as evenly as can be among ``parts``."""
-    return [total // len(parts) + (index < total % len(parts)) for index in range(len(parts))]
