@@ -59,7 +59,7 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 prove-multi30k: $(READY) ## the Multi30k recipe, an hour of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
-prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (an hour); needs strace
+prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 
 prove-plan: $(READY) ## `plan` against real runs on five configurations; needs INTERLINGUA_DATA

@@ -212,6 +212,8 @@ def _content(path: Path) -> str:
     """Return text as it is, and the digest of what is no text."""
     if path.name == "state.json":
         return json.dumps(_without(json.loads(path.read_text()), "seconds"))
+    if path.name == "corpus.json":
+        return json.dumps(_without(json.loads(path.read_text()), "seen"))  # when files were read
     if path.name == "manifest.json" and path.parent.name.startswith("step-"):
         manifest = json.loads(path.read_text())
         del manifest["files"]["state.json"]  # holds seconds, whose number of digits varies
