@@ -203,7 +203,7 @@ def outcome(run: Path) -> dict[str, str]:
         path.relative_to(run).as_posix(): _content(path)
         for path in sorted(run.rglob("*"))
         if path.is_file()
-        and path.name not in (".lock", "environment.json")
+        and path.name not in (".lock", "environment.json", "seen.json")
         and path.parent.name != "tensorboard"
     }
 

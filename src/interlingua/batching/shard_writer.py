@@ -31,7 +31,7 @@ from interlingua.batching.shards import (
 from interlingua.errors import OutputError
 from interlingua.files import replace_folder
 
-__all__ = ["EncodedChunk", "ShardWriter"]
+__all__ = ["EncodedChunk", "ShardWriter", "clear_unfinished"]
 
 _LOG = "log.jsonl"
 _BLOCK = 1 << 20
@@ -82,7 +82,7 @@ class ShardWriter:
         num_parts: int = 1,
     ) -> None:
         self.folder = Path(folder)
-        self.unfinished = self.folder.with_name(f"{self.folder.name}.unfinished")
+        self.unfinished = _unfinished(self.folder)
         self.made_from = dict(made_from)
         self.dtypes = {"lines": "int64"}
         for side in SIDES:
@@ -256,6 +256,15 @@ class ShardWriter:
                 f"{self.folder}: cannot be written ({error.strerror or error}); "
                 "check that the place exists, is yours to write, and has room"
             ) from error
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Remove what a process left that was killed just after ``folder`` was finished."""
+    shutil.rmtree(_unfinished(Path(folder)), ignore_errors=True)
+
+
+def _unfinished(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.unfinished")
 
 
 def _link(written: Path, place: Path) -> None:

@@ -37,6 +37,8 @@ Prints = Mapping[str, FileFingerprint]
 
 _VERSION = 1
 _NAME = "corpus.json"
+_SEEN = "seen.json"
+"""When and where the files were seen, apart from what they hold, so that equal corpora make equal files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +177,10 @@ class RunCorpus:
             "report": self.report,
             "sample": sample,
             "statistics": asdict(statistics),
-            "seen": remember(self._states, self.prints),
         }
+        seen = remember(self._states, self.prints)
         write_text(folder.shards / _NAME, json.dumps(content, indent=2) + "\n")
+        write_text(folder.shards / _SEEN, json.dumps(seen, indent=2) + "\n")
 
 
 def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
@@ -261,13 +264,14 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
     """Return what the run keeps of the very same text, or None if the text has to be read."""
     try:
         known = json.loads((folder.shards / _NAME).read_text(encoding="utf-8"))
+        seen = json.loads((folder.shards / _SEEN).read_text(encoding="utf-8"))
         if known["version"] != _VERSION or not files.source:
             return None
         sizes = {os.path.abspath(path): path.stat().st_size for path in files.paths}
-        before = [entry["fingerprint"]["size"] for entry in known["seen"].values()]
+        before = [entry["fingerprint"]["size"] for entry in seen.values()]
         if sorted(sizes.values()) != sorted(before):
             return None  # another corpus, or a changed one: no need to compute a checksum
-        states, prints = remembered_or_read(files.paths, known["seen"])
+        states, prints = remembered_or_read(files.paths, seen)
         if files.identity(prints) != known["identity"]:
             return None
         return _Known(

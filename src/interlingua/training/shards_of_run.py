@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.batching.encoding import Encoder, encode_chunks
-from interlingua.batching.shard_writer import ShardWriter
+from interlingua.batching.shard_writer import ShardWriter, clear_unfinished
 from interlingua.batching.shards import Shards, open_shards
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus import scan
@@ -75,6 +75,7 @@ def shards_of(
     path = folder.shards / part
     try:
         shards = open_shards(path, made_from=made_from)
+        clear_unfinished(path)
     except CorpusError:
         # They are not there, of another version, damaged, or of something else: all is mended alike.
         text = corpus.training if part == "training" else corpus.validation

@@ -150,6 +150,15 @@ def test_damaged_shards_are_made_again(config: RunConfig) -> None:
     assert path.read_bytes() == whole
 
 
+def test_what_a_process_left_that_was_killed_when_all_was_written_goes(config: RunConfig) -> None:
+    heard(config)
+    assert config.run_dir is not None
+    (config.run_dir / "shards/training.unfinished").mkdir()
+    heard(config)
+    names = {path.name for path in (config.run_dir / "shards").iterdir()}
+    assert names == {"training", "validation", "corpus.json", "seen.json"}
+
+
 def test_another_longest_length_makes_other_shards(config: RunConfig) -> None:
     heard(config)
     batching = config.batching.model_copy(update={"max_length": 5})
