@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from threading import RLock
 
 import torch
 
@@ -76,6 +78,8 @@ class Trainer:
         )
         self.optimizer = build_optimizer(model, config)
         self.skipped_in_a_row = 0
+        self.changing = RLock()
+        """Held while weights, moments and state change together, and while they are saved."""
         self.state = TrainState()
         self.best = BestSoFar()
 
@@ -100,13 +104,13 @@ class Trainer:
         """Write a checkpoint of this moment, once for all processes."""
         if not self.workers.is_first:
             return
-        state = asdict(self.state) | {"best": self.best.to_dict()}
-        store.save(
-            self.state.step,
-            parameters_of(self.model),
-            moments_of(self.optimizer, self.model),
-            state,
-        )
+        with self.changing:
+            store.save(
+                self.state.step,
+                parameters_of(self.model),
+                moments_of(self.optimizer, self.model),
+                asdict(self.state) | {"best": self.best.to_dict()},
+            )
 
     @property
     def progress(self) -> float:
@@ -128,8 +132,8 @@ class Trainer:
             progress=self.progress,
         )
 
-    def update(self, batches: list[Batch]) -> Measured:
-        """Make one update from the sum of ``batches``.
+    def update(self, batches: list[Batch], cursor: Cursor | None = None) -> Measured:
+        """Make one update from the sum of ``batches``; ``cursor`` is where the data then stands.
 
         An update whose loss or gradient is no finite number changes nothing, and is left out or ends the run.
 
@@ -138,18 +142,22 @@ class Trainer:
         """
         step = self.state.step + 1
         measured = self.gradient.compute(batches, _mix(self.config.seed, step))
-        if measured.suspects:
-            self._leave_out(step, measured)
-        else:
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.learning_rate(step)
-            self.optimizer.step()
-            self.skipped_in_a_row = 0
-        self.optimizer.zero_grad(set_to_none=True)
         num_tokens = sum(batch.num_target_tokens for batch in batches)
-        self.state = replace(
-            self.state, step=step, target_tokens=self.state.target_tokens + num_tokens
-        )
+        with self.changing:
+            if measured.suspects:
+                self._leave_out(step, measured)
+            else:
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self.learning_rate(step)
+                self.optimizer.step()
+                self.skipped_in_a_row = 0
+            self.state = replace(
+                self.state,
+                step=step,
+                cursor=cursor or self.state.cursor,
+                target_tokens=self.state.target_tokens + num_tokens,
+            )
+        self.optimizer.zero_grad(set_to_none=True)
         return measured
 
     def _leave_out(self, step: int, measured: Measured) -> None:
@@ -202,18 +210,20 @@ class Trainer:
         meter.restart(self.state)
         supply = self._groups()
         every = self.config.validate_every or 1000
-        while (reason := self._finished(stop)) is None:
-            if self.state.step % every == 0 and self.state.validated != self.state.step:
-                validate()
-                continue
-            started = time.monotonic()
-            batches, cursor = next(supply)
-            measured = self.update(batches)
-            self.state = replace(self.state, cursor=cursor)
-            self._count_time(started)
-            meter.record(self, measured)
-        if self.state.validated != self.state.step:
-            self.save(store) if self._is_told_to_stop(stop) else validate()
+        # Of several processes none may go alone: there whoever stops them waits for the end of an update.
+        several = self.workers.size > 1
+        with nullcontext() if several else stop.rescued_by(lambda: self.save(store), self.changing):
+            while (reason := self._finished(stop)) is None:
+                if self.state.step % every == 0 and self.state.validated != self.state.step:
+                    validate()
+                    continue
+                started = time.monotonic()
+                batches, cursor = next(supply)
+                measured = self.update(batches, cursor)
+                self._count_time(started)
+                meter.record(self, measured)
+            if self.state.validated != self.state.step:
+                self.save(store) if self._is_told_to_stop(stop) else validate()
         return reason
 
     def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
