@@ -56,7 +56,7 @@ prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (a
 prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scan.py
 
-prove-multi30k: $(READY) ## the Multi30k recipe, an hour of training; needs INTERLINGUA_DATA
+prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
