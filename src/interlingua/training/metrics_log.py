@@ -113,7 +113,8 @@ def forget_after(path: Path, step: int, validated: int | None = None) -> None:
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]:
         try:
             record = json.loads(line)
-            again = is_made_up and record["step"] == step and record.get("kind") != "training"
+            by_validation = record.get("kind", "validation") == "validation"  # a sample has no kind
+            again = is_made_up and record["step"] == step and by_validation
             if record["step"] <= step and not again:
                 kept.append(line + "\n")
         except (ValueError, KeyError, TypeError, AttributeError):

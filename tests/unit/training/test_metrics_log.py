@@ -85,13 +85,14 @@ def test_a_resumed_run_forgets_what_it_will_write_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("validated", "kept"), [(10, ["training"]), (20, ["training", "validation"])]
+    ("validated", "kept"),
+    [(10, ["left-out", "training"]), (20, ["left-out", "training", "validation"])],
 )
 def test_what_a_validation_left_is_forgotten_if_it_is_made_up(
     tmp_path: Path, validated: int, kept: list[str]
 ) -> None:
     path = tmp_path / "metrics.jsonl"
-    for kind in ("training", "validation"):
+    for kind in ("left-out", "training", "validation"):
         append_record(path, {"step": 20, "kind": kind})
     forget_after(path, 20, validated=validated)
     assert [json.loads(line)["kind"] for line in path.read_text().splitlines()] == kept
