@@ -129,9 +129,7 @@ def interrupt(
         else:
             break
     finish(place, reference.setting)
-    # A stop writes the mean loss so far nowhere, so that the next record's mean begins after it.
-    means = number == signal.SIGKILL
-    found.faults += differences(place / RUN, reference, means=means)
+    found.faults += differences(place / RUN, reference)
     return found
 
 
@@ -183,10 +181,9 @@ def _leave(
     return faults
 
 
-def differences(run: Path, reference: Reference, *, means: bool = True) -> list[str]:
+def differences(run: Path, reference: Reference) -> list[str]:
     """Name every file of ``run`` that is not what it is in a run that nobody touched, to the last bit."""
-    expected = reference.outcome if means else _without_means(reference.outcome)
-    found = outcome(run) if means else _without_means(outcome(run))
+    expected, found = reference.outcome, outcome(run)
     oldest = min(map(_step_of, filter(_is_checkpoint, expected)))
     too_old = {name for name in found if _is_checkpoint(name) and _step_of(name) < oldest}
     names = sorted((found.keys() - too_old) | expected.keys())
@@ -225,15 +222,6 @@ def _content(path: Path) -> str:
     if path.name == "samples.jsonl":
         return path.read_text()
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _without_means(content: dict[str, str]) -> dict[str, str]:
-    records = map(json.loads, content["metrics.jsonl"].splitlines())
-    lines = [
-        json.dumps(_without(each, "loss") if each["kind"] == "training" else each)
-        for each in records
-    ]
-    return content | {"metrics.jsonl": "\n".join(lines)}
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:

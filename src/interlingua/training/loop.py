@@ -32,7 +32,8 @@ MOST_SKIPPED = 10
 """So many updates in a row without a finite loss end the run, whatever the policy."""
 LOG_EVERY = 20
 LOG_SECONDS = 20.0
-"""Updates, or seconds, between two records: a large model on a CPU must not be silent for minutes."""
+"""Updates between two records, and seconds between two signs of life: a large model on a CPU must not be silent
+for minutes, but what is recorded does not depend on the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class TrainState:
     """The step of the last validation; a run stopped in the middle of one makes it up."""
     skipped: int = 0
     """Updates that were left out because their loss was not a finite number."""
+    losses: tuple[float, ...] = ()
+    """The losses of the updates since the last record or validation."""
 
 
 class Trainer:
@@ -97,6 +100,7 @@ class Trainer:
             target_tokens=state["target_tokens"],
             validated=state["validated"],
             skipped=state.get("skipped", 0),
+            losses=tuple(state.get("losses", ())),
         )
         self.best = BestSoFar(**state["best"])
 
@@ -132,9 +136,15 @@ class Trainer:
             progress=self.progress,
         )
 
-    def update(self, batches: list[Batch], cursor: Cursor | None = None) -> Measured:
+    def update(
+        self,
+        batches: list[Batch],
+        cursor: Cursor | None = None,
+        record: Callable[[Measured], None] = lambda _: None,
+    ) -> Measured:
         """Make one update from the sum of ``batches``; ``cursor`` is where the data then stands.
 
+        ``record`` is told what was measured before anybody may save what the update led to.
         An update whose loss or gradient is no finite number changes nothing, and is left out or ends the run.
 
         Raises:
@@ -143,6 +153,7 @@ class Trainer:
         step = self.state.step + 1
         measured = self.gradient.compute(batches, _mix(self.config.seed, step))
         num_tokens = sum(batch.num_target_tokens for batch in batches)
+        is_counted = self.workers.is_first and not measured.suspects
         with self.changing:
             if measured.suspects:
                 self._leave_out(step, measured)
@@ -156,7 +167,9 @@ class Trainer:
                 step=step,
                 cursor=cursor or self.state.cursor,
                 target_tokens=self.state.target_tokens + num_tokens,
+                losses=(*self.state.losses, measured.loss) if is_counted else self.state.losses,
             )
+            record(measured)
         self.optimizer.zero_grad(set_to_none=True)
         return measured
 
@@ -197,14 +210,25 @@ class Trainer:
         """
 
         def validate() -> None:
-            if self.workers.is_first:
-                measured = self.validate(metrics, samples, validator)
+            started = time.monotonic()
+            measured = validator.measure(self.model) if self.workers.is_first else None
+            with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
-                    on_validation(*measured)
-                    progress.say(_in_words(self.state.step, *measured))
-            self.state, self.best = self.workers.from_first((self.state, self.best))
-            self.save(store)
+                    validation, outputs = measured
+                    is_best = self.take_in(validation, metrics)
+                    for number, sample in enumerate(validator.samples(self.model, outputs), 1):
+                        append_record(samples, {"step": self.state.step, "sample": number} | sample)
+                    seconds = self.state.seconds + time.monotonic() - started
+                    self.state = replace(self.state, seconds=seconds)
+                    on_validation(validation, is_best)
+                    progress.say(_in_words(self.state.step, validation, is_best))
+                self.state, self.best = self.workers.from_first((self.state, self.best))
+                self.save(store)
             meter.restart(self.state)
+
+        def record(measured: Measured) -> None:
+            self._count_time(started)
+            meter.record(self, measured)
 
         meter = _Meter(metrics, progress)
         meter.restart(self.state)
@@ -219,9 +243,7 @@ class Trainer:
                     continue
                 started = time.monotonic()
                 batches, cursor = next(supply)
-                measured = self.update(batches, cursor)
-                self._count_time(started)
-                meter.record(self, measured)
+                self.update(batches, cursor, record)
             if self.state.validated != self.state.step:
                 self.save(store) if self._is_told_to_stop(stop) else validate()
         return reason
@@ -251,28 +273,15 @@ class Trainer:
         stop.number = int(self.workers.agree(float(stop.number or 0))) or None
         return stop()
 
-    def validate(
-        self, metrics: MetricsLog, samples: Path, validator: Validator
-    ) -> tuple[Validation, bool] | None:
-        """Measure and record; return the figures and whether they are the best so far.
-
-        None means that the run was told to stop meanwhile.
-        """
-        started = time.monotonic()
-        measured = validator.measure(self.model)
-        if measured is None:
-            return None
-        validation, outputs = measured
+    def take_in(self, validation: Validation, metrics: MetricsLog) -> bool:
+        """Record a validation; tell whether it is the best so far."""
         is_best = self.best.update(self.state.step, validation)
         metrics.write(
             {"step": self.state.step, "epoch": self.state.cursor.epoch, "kind": "validation"}
             | {name: round(value, 4) for name, value in asdict(validation).items()}
         )
-        for number, sample in enumerate(validator.samples(self.model, outputs), start=1):
-            append_record(samples, {"step": self.state.step, "sample": number} | sample)
-        seconds = self.state.seconds + time.monotonic() - started
-        self.state = replace(self.state, seconds=seconds, validated=self.state.step)
-        return validation, is_best
+        self.state = replace(self.state, validated=self.state.step, losses=())
+        return is_best
 
 
 def _in_words(step: int, validation: Validation, is_best: bool) -> str:
@@ -289,13 +298,11 @@ class _Meter:
     def __init__(self, metrics: MetricsLog, progress: TrainingProgress) -> None:
         self.metrics = metrics
         self.progress = progress
-        self.losses: list[float] = []
         self.before = TrainState()
 
     def restart(self, state: TrainState) -> None:
         """Measure from here, so that the time of a validation does not count as training."""
         self.before = state
-        self.losses.clear()
 
     def record(self, trainer: Trainer, measured: Measured) -> None:
         """Take in one update; every now and then, show and write the mean of the last ones."""
@@ -313,25 +320,26 @@ class _Meter:
                     "pairs": list(measured.suspects),
                 }
             )
-        else:
-            self.losses.append(measured.loss)
         seconds = state.seconds - self.before.seconds
-        if state.step % LOG_EVERY and seconds < LOG_SECONDS:
+        is_due = state.step % LOG_EVERY == 0
+        if not is_due and seconds < LOG_SECONDS:
             return
         speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
-        mean = sum(self.losses) / len(self.losses) if self.losses else float("nan")
-        self.metrics.write(
-            {
-                "step": state.step,
-                "epoch": state.cursor.epoch,
-                "kind": "training",
-                "loss": round(mean, 4) if self.losses else None,
-                "gradient_norm": None if measured.suspects else round(measured.norm, 4),
-                "learning_rate": trainer.learning_rate(state.step),
-                "tokens_per_second": round(speed, 1),
-                "seconds": round(state.seconds, 2),
-            },
-        )
+        mean = sum(state.losses) / len(state.losses) if state.losses else float("nan")
+        if is_due:
+            self.metrics.write(
+                {
+                    "step": state.step,
+                    "epoch": state.cursor.epoch,
+                    "kind": "training",
+                    "loss": round(mean, 4) if state.losses else None,
+                    "gradient_norm": None if measured.suspects else round(measured.norm, 4),
+                    "learning_rate": trainer.learning_rate(state.step),
+                    "tokens_per_second": round(speed, 1),
+                    "seconds": round(state.seconds, 2),
+                },
+            )
+            trainer.state = replace(state, losses=())
         self.progress.update(step=state.step, done=trainer.progress, speed=speed, loss=mean)
         self.restart(state)
 

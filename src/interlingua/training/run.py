@@ -143,8 +143,9 @@ class _Run:
         config = self.prepared.config.training
         checkpoint = self.store.latest(self.progress.say)
         if self.workers.is_first:
+            validated = checkpoint.state["validated"] if checkpoint else None
             for path in (self.folder.metrics, self.folder.samples):
-                forget_after(path, checkpoint.step if checkpoint else 0)
+                forget_after(path, checkpoint.step if checkpoint else 0, validated)
         if checkpoint:
             self.trainer.resume(checkpoint)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
