@@ -59,7 +59,7 @@ def draw_pairs(
     if all(weight == 1 for weight in weights):
         return None
     kind = np.int32 if sum(sizes) < 1 << 31 else np.int64
-    drawn, first = [], 0
+    drawn, first = [np.empty(0, dtype=kind)], 0  # an epoch of small weights may have no pair at all
     for part, (size, weight) in enumerate(zip(sizes, weights, strict=True)):
         every = np.arange(first, first + size, dtype=kind)
         exact = Fraction(round(weight * _EXACT), _EXACT)

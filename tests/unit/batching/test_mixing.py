@@ -70,3 +70,8 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_an_empty_file_harms_nobody() -> None:
     assert temperature_weights([100, 0, 1600], 2.0) == (4.0, 1.0, 1.0)
     assert Counter(drawn([2, 0, 1], [1, 0.5, 2], 0)) == {0: 1, 1: 1, 2: 2}
+
+
+def test_an_epoch_may_be_empty_when_a_file_is_smaller_than_its_weight_asks_for() -> None:
+    drawn = [draw_pairs([1], [0.25], seed=1, epoch=epoch) for epoch in range(4)]
+    assert [len(pairs) for pairs in drawn if pairs is not None] == [0, 0, 0, 1]
