@@ -169,6 +169,12 @@ class TrainingConfig(Section):
     paper's for text, linear for tasks of a few rules)."""
     label_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Epsilon, spread evenly over the whole vocabulary."""
+    r_drop: float = Field(default=0.0, ge=0.0)
+    """Alpha of R-Drop (Wu et al. 2021): every batch passes twice, and so much weight has the divergence of the two
+    predictions; 5 is usual, and doubles the work (0: one pass)."""
+    ema: float | None = Field(default=None, gt=0.0, lt=1.0)
+    """Decay of a running mean of the weights, such as 0.999, which is then validated and kept instead of a mean of
+    checkpoints (None: no running mean)."""
     adam_beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
     """Adam's first decay."""
     adam_beta2: float = Field(default=0.98, ge=0.0, lt=1.0)

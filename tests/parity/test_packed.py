@@ -190,6 +190,18 @@ def test_with_dropout_too_when_the_plain_model_drops_the_same(case: int) -> None
     assert_equal(packed, plain, 1e-5)
 
 
+@pytest.mark.parametrize("case", range(4))
+def test_a_batch_that_passes_twice_gives_the_loss_of_the_plain_way(case: int) -> None:
+    torch.manual_seed(case)
+    model, batch = build(replace(SMALL, dropout=0.3)), random_batch(random.Random(case), 40)
+    torch.manual_seed(7)
+    packed = gradients(model, packed_loss(model, batch, 0.1, torch.float32, alpha=5.0))
+    torch.manual_seed(7)
+    given_dropouts(model, batch.twice())
+    plain = gradients(model, batch_loss(model, batch, 0.1, alpha=5.0, plain=True))
+    assert_equal(packed, plain, 1e-5)
+
+
 def test_dropout_drops_its_share_and_differs_from_place_to_place() -> None:
     model = build(replace(SMALL, dropout=0.25, encoder_layers=1, decoder_layers=1))
     batch = random_batch(random.Random(3), 40)

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 import interlingua.kernels.projected_cross_entropy as kernel
-from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
-from interlingua.training.objective import label_smoothed_cross_entropy
+from interlingua.kernels.projected_cross_entropy import projected_cross_entropy, projected_r_drop
+from interlingua.training.objective import label_smoothed_cross_entropy, r_drop
 
 SHAPES = [(1, 1, 1), (1, 7, 3), (255, 33, 8), (256, 40, 16), (257, 300, 12), (1500, 90, 32)]
 
@@ -18,20 +18,29 @@ def _several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def both(
-    tokens: int, vocabulary: int, width: int, epsilon: float, dtype: torch.dtype
+    tokens: int,
+    vocabulary: int,
+    width: int,
+    epsilon: float,
+    dtype: torch.dtype,
+    alpha: float | None = None,
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Loss, gradient of the vectors, gradient of the table: plain, then fused."""
     torch.manual_seed(tokens + vocabulary)
-    hidden = torch.randn(tokens, width, dtype=dtype)
+    hidden = torch.randn(tokens if alpha is None else 2 * tokens, width, dtype=dtype)
     table = torch.randn(vocabulary, width, dtype=dtype)
     targets = torch.randint(vocabulary, (tokens,))
     found = []
     for fused in (False, True):
         x, words = hidden.clone().requires_grad_(), table.clone().requires_grad_()
-        if fused:
+        if fused and alpha is None:
             loss = projected_cross_entropy(x, words, targets, epsilon)
-        else:
+        elif fused:
+            loss = projected_r_drop(x, words, targets, epsilon, alpha)
+        elif alpha is None:
             loss = label_smoothed_cross_entropy(x @ words.T, targets, epsilon)
+        else:
+            loss = r_drop(x @ words.T, targets, epsilon, alpha)
         (loss / 3).backward()
         assert x.grad is not None
         assert words.grad is not None
@@ -49,6 +58,32 @@ def test_loss_and_gradients_are_those_of_the_plain_twin(
     for a, b in zip(fused, plain, strict=True):
         assert a.dtype == b.dtype
         assert (a - b).abs().max() <= tolerance * max(1.0, float(b.abs().max()))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 5.0])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_r_drop_and_its_gradients_are_those_of_the_plain_twin(
+    shape: tuple[int, int, int], dtype: torch.dtype, tolerance: float, alpha: float
+) -> None:
+    plain, fused = both(*shape, 0.1, dtype, alpha)
+    for a, b in zip(fused, plain, strict=True):
+        assert (a - b).abs().max() <= tolerance * max(1.0, float(b.abs().max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_target_below_zero_has_no_loss_and_no_gradient(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    hidden = torch.randn(6, 8, dtype=dtype, requires_grad=True)
+    table, targets = torch.randn(20, 8, dtype=dtype), torch.tensor([3, -1, 5, 7, -1, -1])
+    real = targets >= 0
+    loss = projected_cross_entropy(hidden, table, targets, 0.1)
+    wanted = label_smoothed_cross_entropy(hidden[real] @ table.T, targets[real], 0.1)
+    assert float(loss.detach()) == pytest.approx(float(wanted.detach()), rel=1e-5)
+    loss.backward()
+    assert hidden.grad is not None
+    assert not hidden.grad[~real].any()
+    assert hidden.grad[real].any()
 
 
 def test_in_bfloat16_it_is_as_near_to_the_truth_as_the_plain_twin() -> None:

@@ -63,6 +63,17 @@ class Batch:
             pair_ids=self.pair_ids[which],
         )
 
+    def twice(self) -> "Batch":
+        """Return all rows, and then all rows again."""
+        return Batch(
+            source=self.source.repeat(2, 1),
+            target_in=self.target_in.repeat(2, 1),
+            target_out=self.target_out.repeat(2, 1),
+            source_lengths=self.source_lengths.repeat(2),
+            target_lengths=self.target_lengths.repeat(2),
+            pair_ids=self.pair_ids * 2,
+        )
+
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on ``device``; from pinned memory the copy does not wait."""
         return Batch(

@@ -518,6 +518,21 @@ void embed_backward(int64_t rows, int64_t width, const int64_t *ids, const T *gr
 
 // ---------------------------------------------------------------- label-smoothed cross-entropy
 
+// Writes the logarithms of the softmax and returns the loss.
+template <class T>
+inline float log_softmax(const T *logits, int64_t vocabulary, float *out, int64_t target, float epsilon) {
+    float sum = 0.0f, total = 0.0f;
+    for (int64_t v = 0; v < vocabulary; ++v) {
+        out[v] = read(logits[v]);
+        sum += out[v];
+    }
+    const float highest = highest_of(out, vocabulary);
+    for (int64_t v = 0; v < vocabulary; ++v) total += exponential(out[v] - highest);
+    const float all = std::log(total) + highest;
+    for (int64_t v = 0; v < vocabulary; ++v) out[v] -= all;
+    return -(1.0f - epsilon) * out[target] - epsilon * (sum / static_cast<float>(vocabulary) - all);
+}
+
 // Turns logits into the gradient of the loss, softmax - epsilon / V - (1 - epsilon) [v = target], in place if wanted.
 template <class T>
 void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon, int wanted,
@@ -552,6 +567,55 @@ void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *t
             const float at_target = e[targets[i]] * inverse - spread - (1.0f - epsilon);
             for (int64_t v = 0; v < vocabulary; ++v) write(row[v], e[v] * inverse - spread);
             write(row[targets[i]], at_target);
+        }
+    }
+}
+
+// The same for a token that passed twice, as the gradient of
+//   (CE(p) + CE(q)) / 2 + alpha / 4 (KL(p | q) + KL(q | p))
+// in the place of both rows of logits. With d = log p - log q that of the divergences for the logits of p is
+// p (d - KL(p | q)) + p - q, and the same with p and q exchanged.
+template <class T>
+void r_drop(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t *targets, float epsilon, float alpha,
+            int wanted, float *losses, int threads) {
+    const float spread = epsilon / static_cast<float>(vocabulary), weight = alpha / 4.0f;
+#pragma omp parallel num_threads(threads)
+    {
+        std::vector<float> buffer(static_cast<size_t>(4 * vocabulary));
+        float *log_p = buffer.data(), *log_q = log_p + vocabulary, *p = log_q + vocabulary, *q = p + vocabulary;
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < rows; ++i) {
+            T *of_p = first + i * vocabulary, *of_q = second + i * vocabulary;
+            losses[i] = 0.0f;
+            if (targets[i] < 0) {  // no token
+                for (int64_t v = 0; wanted && v < vocabulary; ++v) {
+                    write(of_p[v], 0.0f);
+                    write(of_q[v], 0.0f);
+                }
+                continue;
+            }
+            const float loss_p = log_softmax(of_p, vocabulary, log_p, targets[i], epsilon);
+            const float loss_q = log_softmax(of_q, vocabulary, log_q, targets[i], epsilon);
+            float from_p = 0.0f, from_q = 0.0f;
+            for (int64_t v = 0; v < vocabulary; ++v) {
+                p[v] = exponential(log_p[v]);
+                q[v] = exponential(log_q[v]);
+                from_p += p[v] * (log_p[v] - log_q[v]);
+                from_q += q[v] * (log_q[v] - log_p[v]);
+            }
+            losses[i] = 0.5f * (loss_p + loss_q) + weight * (from_p + from_q);
+            if (!wanted) continue;
+            for (int64_t v = 0; v < vocabulary; ++v) {
+                const float d = log_p[v] - log_q[v], apart = p[v] - q[v];
+                p[v] = 0.5f * (p[v] - spread) + weight * (p[v] * (d - from_p) + apart);
+                q[v] = 0.5f * (q[v] - spread) + weight * (q[v] * (-d - from_q) - apart);
+            }
+            p[targets[i]] -= 0.5f * (1.0f - epsilon);
+            q[targets[i]] -= 0.5f * (1.0f - epsilon);
+            for (int64_t v = 0; v < vocabulary; ++v) {
+                write(of_p[v], p[v]);
+                write(of_q[v], q[v]);
+            }
         }
     }
 }
@@ -610,6 +674,10 @@ void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *t
     void cross_entropy_##NAME(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon,      \
                               int wanted, float *losses, int threads) {                                                \
         cross_entropy(rows, vocabulary, logits, targets, epsilon, wanted, losses, threads);                            \
+    }                                                                                                                  \
+    void r_drop_##NAME(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t *targets, float epsilon,   \
+                       float alpha, int wanted, float *losses, int threads) {                                          \
+        r_drop(rows, vocabulary, first, second, targets, epsilon, alpha, wanted, losses, threads);                     \
     }
 
 extern "C" {

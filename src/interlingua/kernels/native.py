@@ -45,6 +45,7 @@ _SIGNATURES = {
     "embed_forward": "ll" + "pppp" + "f" + _DROPOUT + "p" + "i",
     "embed_backward": "ll" + "pp" + "f" + _DROPOUT + "p" + "i",
     "cross_entropy": "ll" + "pp" + "f" + "i" + "p" + "i",
+    "r_drop": "ll" + "ppp" + "ff" + "i" + "p" + "i",
 }
 _TYPES = {
     "p": ctypes.c_void_p,

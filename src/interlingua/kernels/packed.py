@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from interlingua.batching.batch import Batch
 from interlingua.kernels import native
-from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
+from interlingua.kernels.projected_cross_entropy import projected_cross_entropy, projected_r_drop
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.decoder import Decoder, DecoderLayer
 from interlingua.model.dropout import Dropout
@@ -61,7 +61,7 @@ def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> bool
 
 
 def packed_loss(
-    model: Transformer, batch: Batch, epsilon: float, dtype: torch.dtype
+    model: Transformer, batch: Batch, epsilon: float, dtype: torch.dtype, alpha: float = 0.0
 ) -> Float[Tensor, ""]:
     """Return what the plain model's loss of a batch is, summed over its target tokens, in nats.
 
@@ -70,10 +70,13 @@ def packed_loss(
         batch: what it should learn.
         epsilon: label smoothing.
         dtype: of matrix products and of what is kept between them.
+        alpha: above 0, the batch passes twice: see ``projected_r_drop``.
     """
+    wanted = pack(batch.target_out, batch.target_lengths)
+    if alpha:
+        batch = batch.twice()
     source = pack(batch.source, batch.source_lengths)
     target = pack(batch.target_in, batch.target_lengths)
-    wanted = pack(batch.target_out, batch.target_lengths)
     with torch.autocast("cpu", enabled=False):
         step = _Step(dtype, model.training)
         x = step.embed(model.source_embedding, source)
@@ -89,6 +92,11 @@ def packed_loss(
                 x, memory, layer.cross_attention, layer.around_cross, target, source
             )
             x = step.feed_forward(x, layer.feed_forward, layer.around_feed_forward)
+        if alpha:
+            fill = (0, 0, 0, len(wanted.ids) - wanted.count)
+            halves = x[: target.count].chunk(2)
+            x = torch.cat([nn.functional.pad(half, fill) for half in halves])
+            return projected_r_drop(x, model.output.weight, wanted.ids, epsilon, alpha)
         return projected_cross_entropy(x, model.output.weight, wanted.ids, epsilon)
 
 

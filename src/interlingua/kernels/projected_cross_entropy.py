@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from interlingua.kernels import native
 
-__all__ = ["projected_cross_entropy"]
+__all__ = ["projected_cross_entropy", "projected_r_drop"]
 
 LOGITS = 1 << 22
 FEWEST_ROWS = 512
@@ -33,18 +33,39 @@ def projected_cross_entropy(
     Under autocast the products are computed as autocast says, and everything else in single precision; otherwise all
     is computed in the precision of ``hidden``.
     """
+    return _apply(hidden, table, targets, epsilon, None)
+
+
+def projected_r_drop(
+    hidden: Float[Tensor, "M2 D"],
+    table: Float[Tensor, "V D"],
+    targets: Int[Tensor, "M"],
+    epsilon: float,
+    alpha: float,
+) -> Float[Tensor, ""]:
+    r"""Return ``r_drop(hidden @ table.T, targets, epsilon, alpha)``, its plain twin, in nats.
+
+    ``hidden`` holds M tokens of a first pass, then the same of a second; all else is as in
+    :func:`projected_cross_entropy`.
+    """
+    return _apply(hidden, table, targets, epsilon, alpha)
+
+
+def _apply(
+    hidden: Tensor, table: Tensor, targets: Tensor, epsilon: float, alpha: float | None
+) -> Tensor:
     device = hidden.device.type
     low = torch.is_autocast_enabled(device)
     dtype = torch.get_autocast_dtype(device) if low else hidden.dtype
     with torch.autocast(device, enabled=False):
-        loss: Tensor = _ProjectedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            hidden, table, targets, epsilon, dtype, torch.is_grad_enabled()
+        loss: Tensor = _Projected.apply(  # type: ignore[no-untyped-call]
+            hidden, table, targets, (epsilon, alpha), dtype, torch.is_grad_enabled()
         )
         return loss
 
 
-class _ProjectedCrossEntropy(torch.autograd.Function):
-    r"""With :math:`p` the softmax of the logits, their gradient is :math:`p - \epsilon / V - (1 - \epsilon)\,[v = y]`."""
+class _Projected(torch.autograd.Function):
+    """Takes loss and gradient piece by piece; with an alpha, a piece is the same tokens of both passes."""
 
     @staticmethod
     def forward(
@@ -52,62 +73,79 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         hidden: Tensor,
         table: Tensor,
         targets: Tensor,
-        epsilon: float,
+        weights: tuple[float, float | None],
         dtype: torch.dtype,
         wanted: bool,
     ) -> Tensor:
-        x, words = hidden.to(dtype), table.to(dtype)
+        words = table.to(dtype)
+        twice = weights[1] is not None
+        passes = hidden.to(dtype).view(1 + twice, len(targets), hidden.size(1))
         exact = torch.promote_types(dtype, torch.float32)
-        grad_x = torch.empty_like(x) if wanted else None
+        grad_x = torch.empty_like(passes) if wanted else None
         grad_words = torch.zeros_like(words, dtype=exact) if wanted else None
         loss = torch.zeros((), dtype=exact, device=hidden.device)
-        rows = max(FEWEST_ROWS, LOGITS // len(words))
-        for start in range(0, len(x), rows):
-            part = x[start : start + rows]
+        rows = max(FEWEST_ROWS, LOGITS // len(words)) // len(passes)
+        for start in range(0, len(targets), rows):
+            piece = slice(start, start + rows)
+            part = passes[:, piece].flatten(0, 1)
             partial_loss, grad = _into_gradient(
-                part @ words.T, targets[start : start + rows], epsilon, exact, wanted
+                part @ words.T, targets[piece], weights, exact, wanted
             )
             loss += partial_loss
             if grad_x is None or grad_words is None:
                 continue
-            torch.mm(grad, words, out=grad_x[start : start + rows])
+            grad_x[:, piece] = (grad @ words).view_as(grad_x[:, piece])
             grad_words += grad.T @ part
         ctx.save_for_backward(grad_x, grad_words)
-        ctx.dtypes = hidden.dtype, table.dtype
+        ctx.types = hidden.dtype, table.dtype
         return loss
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         grad_x, grad_words = ctx.saved_tensors
-        of_hidden, of_table = ctx.dtypes
+        of_hidden, of_table = ctx.types
         (scale,) = grad_outputs
-        return grad_x.to(of_hidden) * scale, grad_words.to(of_table) * scale, *[None] * 4
+        return (
+            grad_x.flatten(0, 1).to(of_hidden) * scale,
+            grad_words.to(of_table) * scale,
+            *[None] * 4,
+        )
 
 
 def _into_gradient(
-    logits: Float[Tensor, "M V"],
+    logits: Tensor,
     targets: Int[Tensor, "M"],
-    epsilon: float,
+    weights: tuple[float, float | None],
     exact: torch.dtype,
     wanted: bool,
-) -> tuple[Float[Tensor, ""], Float[Tensor, "M V"]]:
+) -> tuple[Tensor, Tensor]:
     """Return the loss, summed, and its gradient, which may lie where the logits were."""
+    epsilon, alpha = weights
     if logits.device.type == "cpu" and logits.dtype in native.DTYPES and native.is_available():
-        losses = torch.empty(len(logits))
-        native.function("cross_entropy", logits.dtype)(
-            *logits.shape, logits, targets, epsilon, int(wanted), losses
-        )
+        losses = torch.empty(len(targets))
+        sizes = len(targets), logits.size(1)
+        if alpha is None:
+            call = native.function("cross_entropy", logits.dtype)
+            call(*sizes, logits, targets, epsilon, int(wanted), losses)
+        else:
+            call = native.function("r_drop", logits.dtype)
+            second = logits[len(targets) :]
+            call(*sizes, logits, second, targets, epsilon, alpha, int(wanted), losses)
         return losses.sum(), logits
-    low, logits = logits.dtype, logits.to(exact)
-    none = targets[:, None] < 0
-    target = targets[:, None].clamp(min=0)
-    logits.sub_(logits.amax(1, keepdim=True))  # changes no softmax, and no exponential overflows
-    wished = (1 - epsilon) * logits.gather(1, target) + epsilon * logits.mean(1, keepdim=True)
-    p = logits.exp_()
-    total = p.sum(1, keepdim=True)
-    loss = (total.log() - wished).masked_fill(none, 0.0).sum()
-    if wanted:
-        p.div_(total).sub_(epsilon / p.size(1))
-        p.scatter_add_(1, target, p.new_full(target.shape, epsilon - 1)).masked_fill_(none, 0.0)
-    return loss, p.to(low)
+    low, none = logits.dtype, targets[:, None] < 0
+    log_p = logits.to(exact).view(-1, len(targets), logits.size(1)).log_softmax(-1)
+    target = targets.clamp(min=0)[:, None].expand(len(log_p), -1, 1)
+    share = 1.0 / len(log_p)
+    wished = (1 - epsilon) * log_p.gather(2, target) + epsilon * log_p.mean(2, keepdim=True)
+    loss = -share * wished.sum(0)
+    p = log_p.exp()
+    grad = (p - epsilon / p.size(2)) * share
+    grad.scatter_add_(2, target, grad.new_full(target.shape, share * (epsilon - 1)))
+    if alpha is not None:
+        apart = log_p - log_p.flip(0)
+        divergence = (p * apart).sum(2, keepdim=True)
+        loss += alpha / 4 * divergence.sum(0)
+        grad += alpha / 4 * (p * (apart - divergence) + p - p.flip(0))
+    loss = loss.masked_fill(none, 0.0).sum()
+    return loss, grad.masked_fill_(none, 0.0).flatten(0, 1).to(low)

@@ -133,6 +133,7 @@ class _Objective(nn.Module):
                 self.model,
                 batch.to(self.device),
                 self.config.label_smoothing,
+                alpha=self.config.r_drop,
                 plain=self.config.plain,
             )
 

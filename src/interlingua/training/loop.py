@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import RLock
 
 import torch
+from torch import Tensor
 
 from interlingua.batching.batch import Batch
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
@@ -66,10 +67,13 @@ class Trainer:
         *,
         device: torch.device,
         dtype: torch.dtype,
+        mean: Transformer | None = None,
         workers: Workers = ALONE,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.model = model.to(device).train()
+        self.mean = mean.to(device) if mean is not None else None
+        """Where the running mean of the weights is kept, if there is one."""
         self.data = data
         self.config = config
         self.device = device
@@ -91,6 +95,8 @@ class Trainer:
         with torch.no_grad():
             for name, parameter in parameters_of(self.model).items():
                 parameter.copy_(checkpoint.weights[name])
+            for name, parameter in self._mean_weights().items():
+                parameter.copy_(checkpoint.moments[f"mean/{name}"])
         restore_moments(self.optimizer, self.model, checkpoint.moments)
         state = checkpoint.state
         self.state = TrainState(
@@ -109,10 +115,11 @@ class Trainer:
         if not self.workers.is_first:
             return
         with self.changing:
+            means = {f"mean/{name}": mean for name, mean in self._mean_weights().items()}
             store.save(
                 self.state.step,
                 parameters_of(self.model),
-                moments_of(self.optimizer, self.model),
+                moments_of(self.optimizer, self.model) | means,
                 asdict(self.state) | {"best": self.best.to_dict()},
             )
 
@@ -161,6 +168,7 @@ class Trainer:
                 for group in self.optimizer.param_groups:
                     group["lr"] = self.learning_rate(step)
                 self.optimizer.step()
+                self._follow(step)
                 self.skipped_in_a_row = 0
             self.state = replace(
                 self.state,
@@ -172,6 +180,24 @@ class Trainer:
             record(measured)
         self.optimizer.zero_grad(set_to_none=True)
         return measured
+
+    @property
+    def judged(self) -> Transformer:
+        """The model that is validated and kept: the running mean, if there is one."""
+        return self.model if self.mean is None else self.mean
+
+    def _mean_weights(self) -> dict[str, Tensor]:
+        return {} if self.mean is None else parameters_of(self.mean)
+
+    @torch.no_grad()
+    def _follow(self, step: int) -> None:
+        """Move the running mean towards the weights, faster at first, when there is little to remember."""
+        if self.mean is None or self.config.ema is None:
+            return
+        decay = min(self.config.ema, (1 + step) / (10 + step))
+        now = parameters_of(self.model)
+        for name, mean in self._mean_weights().items():
+            mean.lerp_(now[name], 1 - decay)
 
     def _leave_out(self, step: int, measured: Measured) -> None:
         """Report an update that cannot be made, or end the run."""
@@ -211,12 +237,12 @@ class Trainer:
 
         def validate() -> None:
             started = time.monotonic()
-            measured = validator.measure(self.model) if self.workers.is_first else None
+            measured = validator.measure(self.judged) if self.workers.is_first else None
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
                     validation, outputs = measured
                     is_best = self.take_in(validation, metrics)
-                    for number, sample in enumerate(validator.samples(self.model, outputs), 1):
+                    for number, sample in enumerate(validator.samples(self.judged, outputs), 1):
                         append_record(samples, {"step": self.state.step, "sample": number} | sample)
                     seconds = self.state.seconds + time.monotonic() - started
                     self.state = replace(self.state, seconds=seconds)

@@ -1,6 +1,7 @@
 """A run, from files to a model folder, in the order that data passes."""
 
 from contextlib import closing, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,17 +119,19 @@ class _Run:
         self.progress = progress
         keep = max(config.training.keep_checkpoints, config.training.average_last)
         self.store = CheckpointStore(self.folder.checkpoints, keep)
+        mean = deepcopy(model) if config.training.ema is not None else None
         self.trainer = Trainer(
             model,
             prepared.training,
             config.training,
             device=device,
             dtype=choose_dtype(config.training.dtype, device),
+            mean=mean,
             workers=workers,
             say=progress.say,
         )
         self.translator = Translator(
-            model,
+            self.trainer.judged,
             prepared.tokenizers,
             source_lang=prepared.source_lang,
             target_lang=prepared.target_lang,
@@ -182,7 +185,7 @@ class _Run:
             elif not stop():
                 self._average(validator)
             elif not self.folder.model.exists():
-                self._write_model(parameters_of(self.trainer.model), None, "of the last update")
+                self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
             self.workers.wait()
         if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
             reason += " (as it was before: nothing is left to train; --fresh starts anew)"
@@ -201,13 +204,13 @@ class _Run:
 
     def _keep(self, validation: Validation, is_best: bool) -> None:
         if is_best or not self.folder.model.exists():
-            weights = parameters_of(self.trainer.model)
+            weights = parameters_of(self.trainer.judged)
             self._write_model(weights, validation, f"those of step {self.trainer.state.step:,}")
 
     def _average(self, validator: Validator) -> None:
         """Put the mean of the last checkpoints into the model folder if it validates as well."""
         steps = self.store.whole_steps()[-self.prepared.config.training.average_last :]
-        if len(steps) < 2:
+        if len(steps) < 2 or self.trainer.mean is not None:
             return
         model = self.trainer.model
         own = {name: tensor.clone() for name, tensor in parameters_of(model).items()}

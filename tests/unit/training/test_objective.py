@@ -8,7 +8,7 @@ from interlingua.batching.batch import make_batch
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.training import objective
-from interlingua.training.objective import batch_loss
+from interlingua.training.objective import batch_loss, label_smoothed_cross_entropy, r_drop
 
 BATCH = make_batch(
     [[5, 6, 7], [8]],
@@ -53,3 +53,23 @@ def test_a_projection_of_ones_own_is_used() -> None:
     assert float(batch_loss(build(Cold), BATCH, 0.0).detach()) != pytest.approx(
         float(batch_loss(build(Transformer), BATCH, 0.0).detach()), rel=1e-3
     )
+
+
+def test_r_drop_is_half_the_cross_entropies_and_a_quarter_of_both_divergences() -> None:
+    torch.manual_seed(0)
+    logits, targets = torch.randn(10, 7), torch.randint(7, (5,))
+    log_p, log_q = logits.log_softmax(-1).chunk(2)
+    divergences = sum(
+        torch.nn.functional.kl_div(a, b, reduction="sum", log_target=True)
+        for a, b in ((log_p, log_q), (log_q, log_p))
+    )
+    both = label_smoothed_cross_entropy(logits, targets.repeat(2), 0.1)
+    assert float(r_drop(logits, targets, 0.1, 3.0)) == pytest.approx(
+        float(both / 2 + 3.0 / 4 * divergences), rel=1e-5
+    )
+
+
+def test_without_dropout_two_passes_are_one() -> None:
+    model = build(Transformer).eval()
+    once, twice = (float(batch_loss(model, BATCH, 0.1, alpha=a).detach()) for a in (0.0, 5.0))
+    assert twice == pytest.approx(once, rel=1e-5)

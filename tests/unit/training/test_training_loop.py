@@ -1,6 +1,7 @@
 """The loop: what an update does, and that a resumed run is the run that was never stopped."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -237,3 +238,36 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved_and_gives_the_same_upda
     assert split.loss == pytest.approx(whole.loss, rel=1e-5)
     for name, tensor in weights.items():
         torch.testing.assert_close(same_weights[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_the_running_mean_follows_the_weights_and_survives_a_resume(
+    data: TrainingData, tmp_path: Path
+) -> None:
+    config = CONFIG.model_copy(update={"ema": 0.9})
+
+    def following() -> Trainer:
+        torch.manual_seed(1)
+        model = build(SIZES, data.tokenizers)
+        cpu = torch.device("cpu")
+        return Trainer(model, data, config, device=cpu, dtype=torch.float32, mean=deepcopy(model))
+
+    whole = following()
+    expected = {name: tensor.clone() for name, tensor in parameters_of(whole.model).items()}
+    for step in range(1, 7):
+        advance(whole, 1)
+        decay = min(0.9, (1 + step) / (10 + step))
+        for name, now in parameters_of(whole.model).items():
+            expected[name] = decay * expected[name] + (1 - decay) * now.detach()
+    for name, mean in parameters_of(whole.judged).items():
+        torch.testing.assert_close(mean, expected[name])
+    stopped = following()
+    advance(stopped, 3)
+    store = CheckpointStore(tmp_path / "checkpoints", keep=2)
+    stopped.save(store)
+    resumed = following()
+    checkpoint = store.latest()
+    assert checkpoint is not None
+    resumed.resume(checkpoint)
+    advance(resumed, 3)
+    for name, mean in parameters_of(whole.judged).items():
+        assert torch.equal(mean, parameters_of(resumed.judged)[name]), name
