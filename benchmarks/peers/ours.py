@@ -36,37 +36,32 @@ config = TrainingConfig(
     steps=10**6, peak_learning_rate=1e-4, warmup_steps=1, plain=task.mode.endswith("plain")
 )
 device = torch.device("cpu")
-join = join_workers(device, patience=600.0)
-workers = join.__enter__()
-trainer = Trainer(
-    model,
-    None,
-    config,
-    device=device,
-    dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
-    workers=workers,
-)
-
-
-def step(pairs):
-    batch = make_batch(
-        *pairs,
-        range(len(pairs[0])),
-        source_pad=PAD,
-        source_end=END,
-        target_pad=PAD,
-        target_begin=BEGIN,
-        target_end=END,
+with join_workers(device, patience=600.0) as workers:
+    trainer = Trainer(
+        model,
+        None,
+        config,
+        device=device,
+        dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
+        workers=workers,
     )
-    return trainer.update([batch]).loss
 
+    def step(pairs):
+        batch = make_batch(
+            *pairs,
+            range(len(pairs[0])),
+            source_pad=PAD,
+            source_end=END,
+            target_pad=PAD,
+            target_begin=BEGIN,
+            target_end=END,
+        )
+        return trainer.update([batch]).loss
 
-report = print if workers.is_first else (lambda _: None)
-measure(
-    task,
-    step,
-    version=interlingua.__version__,
-    report=report,
-    parameters=sum(p.numel() for p in model.parameters()),
-)
-join.__exit__(None, None, None)
+    measure(
+        task,
+        step,
+        report=print if workers.is_first else (lambda _: None),
+        version=interlingua.__version__,
+        parameters=sum(p.numel() for p in model.parameters()),
+    )

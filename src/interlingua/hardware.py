@@ -14,6 +14,7 @@ __all__ = [
     "autocast",
     "choose_device",
     "choose_dtype",
+    "num_cores",
     "prepare_cpu",
     "product_dtype",
     "total_memory",
@@ -101,13 +102,17 @@ def prepare_cpu(threads: int | None) -> None:
             torchrun started here).
     """
     if threads is None:
-        mine = getattr(os, "sched_getaffinity", None)  # Linux only
-        cores = len(mine(0)) if mine else os.cpu_count() or 1
-        threads = max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        threads = max(1, num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     torch.set_num_threads(threads)
     _keep_freed_memory()
     for variable in _KERNEL_CACHES:
         os.environ.setdefault(variable, _KERNELS_KEPT)
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    mine = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(mine(0)) if mine else os.cpu_count() or 1
 
 
 def _keep_freed_memory() -> None:

@@ -1,6 +1,7 @@
 """The packed step equals the plain model: loss and every gradient, dropout included, over many shapes."""
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -18,13 +19,19 @@ from interlingua.model.dropout import Dropout
 from interlingua.model.transformer import Transformer
 from interlingua.training.objective import batch_loss
 
-pytestmark = pytest.mark.skipif(not native.is_available(), reason="no C++ compiler here")
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("c++", "g++"))), reason="no C++ compiler here"
+)
 
 CPU = torch.device("cpu")
 PAD, BEGIN, END = 0, 2, 3
 SMALL = Architecture(
     encoder_layers=2, decoder_layers=2, d_model=32, d_ff=48, heads=4, dropout=0.0, max_positions=64
 )
+
+
+def test_the_kernels_are_compiled_where_there_is_a_compiler() -> None:
+    assert native.is_available(), native.describe()
 
 
 def random_batch(chance: random.Random, vocabulary: int, *, most: int = 20) -> Batch:
@@ -302,13 +309,37 @@ def test_other_models_are_left_to_the_plain_way() -> None:
     handle = watched.encoder.layers[0].register_forward_hook(lambda *_: None)
     assert not can_pack(watched, CPU, torch.float32)
     handle.remove()
+    without_bias = sizes(Transformer, SMALL)
+    without_bias.decoder.layers[1].cross_attention.query.bias = None
+    assert not can_pack(without_bias, CPU, torch.float32)
     assert can_pack(watched, CPU, torch.float32)
 
 
 def test_packing_leaves_out_the_padding_only() -> None:
-    packed = pack(torch.tensor([[5, 3, 0], [6, 7, 3]]), torch.tensor([2, 3]))
+    packed = pack(torch.tensor([[5, 3, 0], [6, 7, 3]]), torch.tensor([2, 3]), 9)
     assert packed.ids[: packed.count].tolist() == [5, 3, 6, 7, 3]
     assert packed.places[: packed.count].tolist() == [0, 1, 0, 1, 2]
     assert packed.offsets.tolist() == [0, 2, 5]
     assert (packed.ids[packed.count :] == -1).all()
     assert len(packed.ids) % 128 == 0
+
+
+def test_what_would_read_beyond_a_table_is_refused() -> None:
+    ids, lengths = torch.tensor([[5, 3, 0]]), torch.tensor([2])
+    with pytest.raises(IndexError, match="vocabulary of 5"):
+        pack(ids, lengths, 5)
+    with pytest.raises(ValueError, match="width 3"):
+        pack(ids, torch.tensor([4]), 9)
+
+
+def test_a_part_that_is_set_to_evaluation_drops_nothing() -> None:
+    model = build(replace(SMALL, dropout=0.5))
+    batch = random_batch(random.Random(5), 40)
+    model.eval()
+    wanted = float(packed_loss(model, batch, 0.1, torch.float32).detach())
+    model.train()
+    assert float(packed_loss(model, batch, 0.1, torch.float32).detach()) != pytest.approx(wanted)
+    for part in model.modules():
+        if isinstance(part, Dropout):
+            part.eval()
+    assert float(packed_loss(model, batch, 0.1, torch.float32).detach()) == pytest.approx(wanted)

@@ -134,7 +134,9 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
     finally:
         launcher.kill()
     assert "stopped by SIGTERM" in output
-    assert (run / "model").exists()
+    newest = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
+    last = max(record["step"] for record in records(run, "training"))
+    assert newest >= last
 
 
 def wait_for(folder: Path, pattern: str) -> None:

@@ -2,19 +2,16 @@
 //
 // The plain reference is the model itself: tests/parity/test_packed.py compares loss and gradients, dropout
 // included. Storage is float or bfloat16, arithmetic is always float.
-// A buffer has one row a token. Nothing here allocates what the caller can give, and for a given number of
-// threads every sum is taken in the same order, so that a run repeats bit for bit.
+// A buffer has one row a token. For a given number of threads every sum is taken in the same order, so that a run
+// repeats bit for bit. Memory is asked for before the threads begin, because no exception may leave them.
+
+#include <omp.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <vector>
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static inline int omp_get_thread_num() { return 0; }
-#endif
 
 namespace {
 
@@ -69,7 +66,11 @@ struct Dropout {
 inline float exponential(float x) {
     x = x < -87.0f ? -87.0f : x;
     const float n = __builtin_rintf(x * 1.44269504088896341f);
+#if defined(__FMA__) || defined(__aarch64__)  // else a call of a function, and the plain way is as good
+    const float r = __builtin_fmaf(n, 2.12194440e-4f, __builtin_fmaf(n, -0.693359375f, x));
+#else
     const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+#endif
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -194,12 +195,10 @@ template <class T> struct Attention {
 };
 
 struct Scratch {
-    std::vector<float> memory;
-    size_t used = 0;
-    explicit Scratch(size_t size) : memory(size) {}
+    float *free;
     float *take(int64_t size) {
-        float *start = memory.data() + used;
-        used += static_cast<size_t>(size);
+        float *start = free;
+        free += size;
         return start;
     }
 };
@@ -239,17 +238,18 @@ template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t
         m_most = m > m_most ? m : m_most;
     }
     const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most);
-    const size_t room = static_cast<size_t>(n_most * (dk + wide + dv) + m_most * (dk + dv) + dk * wide);
+    const int64_t room = n_most * (dk + wide + dv) + m_most * (dk + dv) + dk * wide;
+    std::vector<float> memory(static_cast<size_t>(threads * room));
     const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
 #pragma omp parallel num_threads(threads)
     {
-        Scratch scratch(room);
+        float *mine = memory.data() + omp_get_thread_num() * room;
 #pragma omp for schedule(dynamic, 4)
         for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
             const int64_t b = task / a.heads, h = task % a.heads;
             const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
             const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m);
-            scratch.used = 0;
+            Scratch scratch{mine};
             float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
             float *v = scratch.take(m * dv), *p = scratch.take(n * mw), *o = scratch.take(n * dv);
             const int64_t hk = h * a.key_width, hv = h * a.value_width;
@@ -289,21 +289,22 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
         m_most = m > m_most ? m : m_most;
     }
     const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most), high = whole(n_most);
-    const size_t room = static_cast<size_t>(n_most * (2 * dk + dv + 2 * wide) + m_most * (2 * dk + 2 * dv + high) +
-                                            (dk + dv) * wide);
+    const int64_t room =
+        n_most * (2 * dk + dv + 2 * wide) + m_most * (2 * dk + 2 * dv + high) + (dk + dv) * wide;
+    std::vector<float> memory(static_cast<size_t>(threads * room));
     const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
     const int64_t width = a.heads * (2 * a.key_width + a.value_width);
     // Which thread gets which sentence is left to chance, so that sums over sentences are kept a sentence.
     std::vector<float> bias_sums(static_cast<size_t>(a.sentences * width), 0.0f);
 #pragma omp parallel num_threads(threads)
     {
-        Scratch scratch(room);
+        float *mine = memory.data() + omp_get_thread_num() * room;
 #pragma omp for schedule(dynamic, 4)
         for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
             const int64_t b = task / a.heads, h = task % a.heads;
             const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
             const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m), nw = whole(n);
-            scratch.used = 0;
+            Scratch scratch{mine};
             float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
             float *v = scratch.take(m * dv), *vt = scratch.take(dv * mw), *g = scratch.take(n * dv);
             float *p = scratch.take(n * mw), *s = scratch.take(n * mw), *turned = scratch.take(m * nw);
@@ -356,13 +357,13 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
 // Each thread sums a block of rows into accumulators of its own, which are then added in the order of threads.
 template <class Body> void over_rows(int64_t rows, int64_t sums, float *const *outs, int64_t width, int threads, Body body) {
     std::vector<float> partial(static_cast<size_t>(threads * sums * width), 0.0f);
+    std::vector<float> scratch(static_cast<size_t>(threads * width));
 #pragma omp parallel num_threads(threads)
     {
-        const int thread = omp_get_thread_num();
-        float *mine = partial.data() + thread * sums * width;
-        std::vector<float> scratch(static_cast<size_t>(2 * width));
+        const int64_t thread = omp_get_thread_num();
+        float *mine = partial.data() + thread * sums * width, *row = scratch.data() + thread * width;
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < rows; ++i) body(i, mine, scratch.data());
+        for (int64_t i = 0; i < rows; ++i) body(i, mine, row);
     }
     for (int64_t s = 0; s < sums; ++s)
         if (outs[s])
@@ -538,10 +539,10 @@ template <class T>
 void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon, int wanted,
                    float *losses, int threads) {
     const float spread = epsilon / static_cast<float>(vocabulary);
+    std::vector<float> memory(static_cast<size_t>(threads * vocabulary));
 #pragma omp parallel num_threads(threads)
     {
-        std::vector<float> buffer(static_cast<size_t>(vocabulary));
-        float *e = buffer.data();
+        float *e = memory.data() + omp_get_thread_num() * vocabulary;
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < rows; ++i) {
             T *row = logits + i * vocabulary;
@@ -579,10 +580,11 @@ template <class T>
 void r_drop(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t *targets, float epsilon, float alpha,
             int wanted, float *losses, int threads) {
     const float spread = epsilon / static_cast<float>(vocabulary), weight = alpha / 4.0f;
+    std::vector<float> memory(static_cast<size_t>(threads * 4 * vocabulary));
 #pragma omp parallel num_threads(threads)
     {
-        std::vector<float> buffer(static_cast<size_t>(4 * vocabulary));
-        float *log_p = buffer.data(), *log_q = log_p + vocabulary, *p = log_q + vocabulary, *q = p + vocabulary;
+        float *log_p = memory.data() + omp_get_thread_num() * 4 * vocabulary, *log_q = log_p + vocabulary;
+        float *p = log_q + vocabulary, *q = p + vocabulary;
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < rows; ++i) {
             T *of_p = first + i * vocabulary, *of_q = second + i * vocabulary;
@@ -635,49 +637,58 @@ void r_drop(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t
             query_stride, key_stride, value_stride, query_bias, key_bias, value_bias, causal != 0, DROP                \
     }
 
+// Nothing may be thrown into the caller, which is no C++: 1 says that there was not enough memory.
+#define GUARDED(CALL)                                                                                                  \
+    try {                                                                                                              \
+        CALL;                                                                                                          \
+        return 0;                                                                                                      \
+    } catch (const std::bad_alloc &) {                                                                                 \
+        return 1;                                                                                                      \
+    }
+
 #define EXPORT(T, NAME)                                                                                                \
-    void attention_forward_##NAME(ATTENTION(T), T *out, int64_t out_stride, int threads) {                             \
-        attention_forward(ATTEND(T), out, out_stride, threads);                                                        \
+    int attention_forward_##NAME(ATTENTION(T), T *out, int64_t out_stride, int threads) {                              \
+        GUARDED(attention_forward(ATTEND(T), out, out_stride, threads))                                                \
     }                                                                                                                  \
-    void attention_backward_##NAME(ATTENTION(T), const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,       \
+    int attention_backward_##NAME(ATTENTION(T), const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,        \
                                    T *grad_value, float *grad_query_bias, float *grad_key_bias,                        \
                                    float *grad_value_bias, int threads) {                                              \
-        attention_backward(ATTEND(T), grad, grad_stride, grad_query, grad_key, grad_value, grad_query_bias,            \
-                           grad_key_bias, grad_value_bias, threads);                                                   \
+        GUARDED(attention_backward(ATTEND(T), grad, grad_stride, grad_query, grad_key, grad_value, grad_query_bias,    \
+                           grad_key_bias, grad_value_bias, threads))                                                   \
     }                                                                                                                  \
-    void add_norm_forward_##NAME(int64_t rows, int64_t width, const T *x, const T *y, const float *bias, DROPOUT,      \
+    int add_norm_forward_##NAME(int64_t rows, int64_t width, const T *x, const T *y, const float *bias, DROPOUT,       \
                                  const float *gain, const float *shift, float epsilon, T *out, T *normal,              \
                                  float *inverse, int threads) {                                                        \
-        add_norm_forward(rows, width, x, y, bias, DROP, gain, shift, epsilon, out, normal, inverse, threads);          \
+        GUARDED(add_norm_forward(rows, width, x, y, bias, DROP, gain, shift, epsilon, out, normal, inverse, threads))  \
     }                                                                                                                  \
-    void add_norm_backward_##NAME(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,   \
+    int add_norm_backward_##NAME(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,    \
                                   DROPOUT, const float *gain, T *grad_x, T *grad_y, float *grad_gain,                  \
                                   float *grad_shift, float *grad_bias, int threads) {                                  \
-        add_norm_backward(rows, width, grad, normal, inverse, DROP, gain, grad_x, grad_y, grad_gain, grad_shift,       \
-                          grad_bias, threads);                                                                         \
+        GUARDED(add_norm_backward(rows, width, grad, normal, inverse, DROP, gain, grad_x, grad_y, grad_gain, grad_shift, \
+                          grad_bias, threads))                                                                         \
     }                                                                                                                  \
-    void relu_forward_##NAME(int64_t rows, int64_t width, T *hidden, const float *bias, DROPOUT, int threads) {        \
-        relu_forward(rows, width, hidden, bias, DROP, threads);                                                        \
+    int relu_forward_##NAME(int64_t rows, int64_t width, T *hidden, const float *bias, DROPOUT, int threads) {         \
+        GUARDED(relu_forward(rows, width, hidden, bias, DROP, threads))                                                \
     }                                                                                                                  \
-    void relu_backward_##NAME(int64_t rows, int64_t width, const T *hidden, T *grad, float scale, float *grad_bias,    \
+    int relu_backward_##NAME(int64_t rows, int64_t width, const T *hidden, T *grad, float scale, float *grad_bias,     \
                               int threads) {                                                                           \
-        relu_backward(rows, width, hidden, grad, scale, grad_bias, threads);                                           \
+        GUARDED(relu_backward(rows, width, hidden, grad, scale, grad_bias, threads))                                   \
     }                                                                                                                  \
-    void embed_forward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const int32_t *places,                  \
+    int embed_forward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const int32_t *places,                   \
                               const float *table, const float *positions, float by, DROPOUT, T *out, int threads) {    \
-        embed_forward(rows, width, ids, places, table, positions, by, DROP, out, threads);                             \
+        GUARDED(embed_forward(rows, width, ids, places, table, positions, by, DROP, out, threads))                     \
     }                                                                                                                  \
-    void embed_backward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const T *grad, float by, DROPOUT,      \
+    int embed_backward_##NAME(int64_t rows, int64_t width, const int64_t *ids, const T *grad, float by, DROPOUT,       \
                                float *grad_table, int threads) {                                                       \
-        embed_backward(rows, width, ids, grad, by, DROP, grad_table, threads);                                         \
+        GUARDED(embed_backward(rows, width, ids, grad, by, DROP, grad_table, threads))                                 \
     }                                                                                                                  \
-    void cross_entropy_##NAME(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon,      \
+    int cross_entropy_##NAME(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon,       \
                               int wanted, float *losses, int threads) {                                                \
-        cross_entropy(rows, vocabulary, logits, targets, epsilon, wanted, losses, threads);                            \
+        GUARDED(cross_entropy(rows, vocabulary, logits, targets, epsilon, wanted, losses, threads))                    \
     }                                                                                                                  \
-    void r_drop_##NAME(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t *targets, float epsilon,   \
+    int r_drop_##NAME(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t *targets, float epsilon,    \
                        float alpha, int wanted, float *losses, int threads) {                                          \
-        r_drop(rows, vocabulary, first, second, targets, epsilon, alpha, wanted, losses, threads);                     \
+        GUARDED(r_drop(rows, vocabulary, first, second, targets, epsilon, alpha, wanted, losses, threads))             \
     }
 
 extern "C" {

@@ -8,6 +8,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-__all__ = ["DTYPES", "function", "is_available"]
+from interlingua.files import replace_file
+
+__all__ = ["DTYPES", "describe", "function", "is_available"]
 
 DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 """The storage types of the kernels, and what the names of their functions end in."""
@@ -29,7 +32,8 @@ _OPTIMISE = (
     # Sums may be taken in several lanes. Not -ffast-math: a NaN must stay one, and subnormals stay in the process.
     *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math"),
 )
-_INSTRUCTIONS = {"AVX512": ("-march=native",), "AVX2": ("-march=x86-64-v3",)}
+_AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe")
+_INSTRUCTIONS = {"AVX512": ("-march=native",), "AVX2": _AVX2}
 """By torch's name for what it uses itself, so that ``ATEN_CPU_CAPABILITY`` holds for both."""
 _PATIENCE = 120.0
 
@@ -77,56 +81,79 @@ def function(name: str, dtype: torch.dtype) -> Function:
         raise RuntimeError("the compiled kernels are not available here")
     native = getattr(library, f"{name}_{DTYPES[dtype]}")
     native.argtypes = [_TYPES[letter] for letter in _SIGNATURES[name]]
-    native.restype = None
+    native.restype = ctypes.c_int
 
     def call(*arguments: Tensor | int | float | None) -> None:
-        native(
-            *(a.data_ptr() if isinstance(a, Tensor) else a for a in arguments),
-            torch.get_num_threads(),
-        )
+        given = (a.data_ptr() if isinstance(a, Tensor) else a for a in arguments)
+        if native(*given, torch.get_num_threads()) != 0:
+            raise MemoryError(f"not enough memory for {name}")
 
     return call
 
 
-@cache
+def describe() -> str:
+    """Say what computes between the matrix products, and why it is torch where it is."""
+    library, words = _loaded()
+    return words if library else f"no compiled kernels ({words})"
+
+
 def _library() -> ctypes.CDLL | None:
-    compiler = _compiler()
-    if compiler is None:
-        return None
-    flags = (*_OPTIMISE, *_INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), ()))
-    try:
-        path = _cache_folder() / f"kernels-{_fingerprint(compiler, flags)}.so"
-        if not path.exists():
-            _compile(compiler, flags, path)
-        # Not linked with a library of threads: torch has loaded one, and a second would fight with it for the cores.
-        return ctypes.CDLL(str(path))
-    except (
-        OSError,
-        RuntimeError,
-        subprocess.SubprocessError,
-    ):  # RuntimeError: there is no home folder
-        return None
+    return _loaded()[0]
 
 
-def _compiler() -> str | None:
+@cache
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
+    """Return the library and its name, or None and the reason; the compilers of this machine are tried in turn."""
     wished = os.environ.get("CXX")
-    candidates = [wished] if wished else ["c++", "g++"]
-    return next((found for name in candidates if (found := shutil.which(name))), None)
+    reason = "no C++ compiler: c++ or g++"
+    for compiler in [wished] if wished else ["c++", "g++"]:
+        command = shlex.split(compiler)
+        if not command or not shutil.which(command[0]):
+            continue
+        flags = (*_OPTIMISE, *_INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), ()))
+        try:
+            return _load([*command, *flags])
+        except subprocess.CalledProcessError as error:
+            lines = error.stderr.decode(errors="replace").strip().splitlines()
+            reason = f"{compiler}: {lines[-1] if lines else 'failed'}"
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            reason = f"{compiler}: {error}"  # a RuntimeError: there is no home folder
+    return None, reason
+
+
+def _load(command: list[str]) -> tuple[ctypes.CDLL, str]:
+    """Compile if that has not been done, and load; a file that is damaged is made again."""
+    name = f"kernels-{_fingerprint(command)}"
+    path = _cache_folder() / f"{name}.so"
+    if path.exists():
+        try:
+            return ctypes.CDLL(str(path)), name
+        except OSError:
+            path.unlink(missing_ok=True)
+    _compile(command, path)
+    # Not linked with a library of threads: torch has loaded one, and a second would fight with it for the cores.
+    return ctypes.CDLL(str(path)), name
 
 
 def _cache_folder() -> Path:
+    """Return the folder of this user's libraries.
+
+    Raises:
+        OSError: it cannot be made, or others could put a library of theirs there.
+    """
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(root) / "interlingua"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022):
+        raise OSError(f"{folder}: others can write there; make it yours alone: chmod 700")
     return folder
 
 
-def _fingerprint(compiler: str, flags: tuple[str, ...]) -> str:
+def _fingerprint(command: list[str]) -> str:
     """Name the source, the compiler, the flags, and the processor that ``native`` means."""
-    version = subprocess.run(
-        [compiler, "--version"], capture_output=True, timeout=_PATIENCE, check=True
-    ).stdout
-    parts = [_SOURCE.read_bytes(), version, *(flag.encode() for flag in flags)]
+    version = _run([command[0], "--version"])
+    parts = [_SOURCE.read_bytes(), version, *(word.encode() for word in command)]
     parts.append(f"{platform.machine()} {_processor()}".encode())
     digest = hashlib.sha256()
     for part in parts:
@@ -142,21 +169,16 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
 
 
-def _compile(compiler: str, flags: tuple[str, ...], path: Path) -> None:
+def _compile(command: list[str], path: Path) -> None:
     """Put the library at ``path``, whole or not at all; several processes may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        made = Path(scratch) / path.name
-        parts = Path(scratch) / "native.o"
-        subprocess.run(
-            [compiler, *flags, "-fopenmp", "-c", str(_SOURCE), "-o", str(parts)],
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=True,
-        )
-        subprocess.run(
-            [compiler, "-shared", str(parts), "-o", str(made)],
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=True,
-        )
-        made.replace(path)
+        object_file = Path(scratch) / "native.o"
+        _run([*command, "-fopenmp", "-c", str(_SOURCE), "-o", str(object_file)])
+        with replace_file(path) as made:
+            library = Path(scratch) / path.name
+            _run([command[0], "-shared", str(object_file), "-o", str(library)])
+            made.write(library.read_bytes())
+
+
+def _run(command: list[str]) -> bytes:
+    return subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True).stdout

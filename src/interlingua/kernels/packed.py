@@ -9,7 +9,7 @@ a decision is a hash of its place, and is drawn again on the way back.
 The plain reference is ``model/``, whose parameters these functions read; tests/parity/test_packed.py compares the two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,9 @@ def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> bool
         and dtype in native.DTYPES
         and model.architecture.norm == "post"
         and model.architecture.activation == "relu"
-        and all(type(part) in _OUR_PARTS and not _has_hooks(part) for part in model.modules())
+        and model.encoder.final_norm is None
+        and model.decoder.final_norm is None
+        and all(_is_ours(part) for part in model.modules() if part is not model.output)
         and all(parameter.dtype == torch.float32 for parameter in model.parameters())
         and native.is_available()
     )
@@ -71,14 +73,20 @@ def packed_loss(
         epsilon: label smoothing.
         dtype: of matrix products and of what is kept between them.
         alpha: above 0, the batch passes twice: see ``projected_r_drop``.
+
+    Raises:
+        ValueError: lengths that do not fit the width of the batch.
+        IndexError: an id that is not in the vocabulary.
     """
-    wanted = pack(batch.target_out, batch.target_lengths)
+    source_words = model.source_embedding.table.num_embeddings
+    target_words = model.target_embedding.table.num_embeddings
+    wanted = pack(batch.target_out, batch.target_lengths, target_words)
     if alpha:
         batch = batch.twice()
-    source = pack(batch.source, batch.source_lengths)
-    target = pack(batch.target_in, batch.target_lengths)
+    source = pack(batch.source, batch.source_lengths, source_words)
+    target = pack(batch.target_in, batch.target_lengths, target_words)
     with torch.autocast("cpu", enabled=False):
-        step = _Step(dtype, model.training)
+        step = _Step(dtype)
         x = step.embed(model.source_embedding, source)
         for layer in model.encoder.layers:
             assert isinstance(layer, EncoderLayer)
@@ -119,12 +127,21 @@ class Packed:
     longest: int
 
 
-def pack(ids: Int[Tensor, "B L"], lengths: Int[Tensor, "B"]) -> Packed:
-    """Leave the padding out."""
+def pack(ids: Int[Tensor, "B L"], lengths: Int[Tensor, "B"], vocabulary: int) -> Packed:
+    """Leave the padding out; the kernels rely on what is checked here.
+
+    Raises:
+        ValueError: lengths that do not fit the width of the batch.
+        IndexError: an id that is not in the vocabulary.
+    """
     columns = torch.arange(ids.size(1), dtype=torch.int32).expand_as(ids)
     real = columns < lengths[:, None]
     flat = ids[real]
     count = flat.numel()
+    if count != int(lengths.sum()):
+        raise ValueError(f"lengths up to {int(lengths.max())} in a batch of width {ids.size(1)}")
+    if count and not 0 <= int(flat.min()) <= int(flat.max()) < vocabulary:
+        raise IndexError(f"an id is outside the vocabulary of {vocabulary} entries")
     rows = -(-count // ROWS) * ROWS
     return Packed(
         ids=nn.functional.pad(flat, (0, rows - count), value=-1),
@@ -142,9 +159,8 @@ Noise = tuple[int, int, int, float]
 class _Step:
     """The sublayers of the model on packed rows; each reads the parameters of its plain twin."""
 
-    def __init__(self, dtype: torch.dtype, training: bool) -> None:
+    def __init__(self, dtype: torch.dtype) -> None:
         self.dtype = dtype
-        self.training = training
         self.keys = _keys()
 
     def embed(self, part: TokenEmbedding, side: Packed) -> Tensor:
@@ -204,7 +220,7 @@ class _Step:
         )
 
     def _noise(self, part: Dropout) -> Noise:
-        if not self.training or part.probability == 0.0:
+        if not part.training or part.probability == 0.0:
             return 0, 0, 0, 1.0
         threshold = min(round(part.probability * 2**32), 2**32 - 1)
         return next(self.keys), next(self.keys), threshold, 2**32 / (2**32 - threshold)
@@ -257,7 +273,7 @@ class _Embed(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad = grad.contiguous()
-        table = torch.zeros(ctx.words, grad.size(1))
+        table = torch.zeros(ctx.words, grad.size(1), dtype=torch.float32)
         native.function("embed_backward", grad.dtype)(
             *grad.shape, ctx.side.ids, grad, ctx.scale, *ctx.noise, table
         )
@@ -290,37 +306,46 @@ class _Attention(torch.autograd.Function):
         value_bias: Tensor,
         how: _How,
     ) -> Tensor:
-        key, value = _views(q, kv, how.key_width)
-        ctx.before = (
-            *(len(how.side.offsets) - 1, how.heads),
-            *(how.key_width // how.heads, how.value_width // how.heads),
-            *(how.other.longest, how.side.offsets, how.other.offsets, q, key, value),
-            *(q.stride(0), key.stride(0), value.stride(0), query_bias, key_bias, value_bias),
-            *(int(how.causal), *how.noise),
-        )
-        ctx.q, ctx.kv, ctx.how = q, kv, how
+        ctx.save_for_backward(q, kv, query_bias, key_bias, value_bias)
+        ctx.how = how
         out = torch.empty(len(q), how.value_width, dtype=q.dtype)
         out[how.side.count :] = 0
-        native.function("attention_forward", q.dtype)(*ctx.before, out, out.stride(0))
+        native.function("attention_forward", q.dtype)(
+            *_described(how, q, kv, (query_bias, key_bias, value_bias)), out, out.stride(0)
+        )
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad, how = grad.contiguous(), ctx.how
-        grad_q = torch.empty_like(ctx.q)
+        q, kv, *biases = ctx.saved_tensors
+        grad_q = torch.empty_like(q)
         grad_q[how.side.count :] = 0
         grad_kv = None
-        if ctx.kv is not None:
-            grad_kv = torch.empty_like(ctx.kv)
+        if kv is not None:
+            grad_kv = torch.empty_like(kv)
             grad_kv[how.other.count :] = 0
-        widths = how.key_width, how.key_width, how.value_width
-        biases = [torch.zeros(width) for width in widths]
+        grad_biases = [torch.zeros_like(bias) for bias in biases]
         native.function("attention_backward", grad.dtype)(
-            *ctx.before,
-            *(grad, grad.stride(0), grad_q, *_views(grad_q, grad_kv, how.key_width), *biases),
+            *_described(how, q, kv, biases),
+            *(grad, grad.stride(0), grad_q, *_views(grad_q, grad_kv, how.key_width), *grad_biases),
         )
-        return grad_q, grad_kv, *biases, None
+        return grad_q, grad_kv, *grad_biases, None
+
+
+def _described(
+    how: _How, q: Tensor, kv: Tensor | None, biases: Sequence[Tensor]
+) -> tuple[Tensor | int | float, ...]:
+    """Give the arguments that both directions of attention begin with."""
+    key, value = _views(q, kv, how.key_width)
+    return (
+        *(len(how.side.offsets) - 1, how.heads),
+        *(how.key_width // how.heads, how.value_width // how.heads),
+        *(how.other.longest, how.side.offsets, how.other.offsets, q, key, value),
+        *(q.stride(0), key.stride(0), value.stride(0), *biases),
+        *(int(how.causal), *how.noise),
+    )
 
 
 class _AddNorm(torch.autograd.Function):
@@ -337,7 +362,8 @@ class _AddNorm(torch.autograd.Function):
         epsilon: float,
         noise: Noise,
     ) -> Tensor:
-        out, normal, inverse = torch.empty_like(x), torch.empty_like(x), torch.empty(len(x))
+        out, normal = torch.empty_like(x), torch.empty_like(x)
+        inverse = torch.empty(len(x), dtype=torch.float32)
         native.function("add_norm_forward", x.dtype)(
             *x.shape, x, y, bias, *noise, gain, shift, epsilon, out, normal, inverse
         )
@@ -352,7 +378,7 @@ class _AddNorm(torch.autograd.Function):
         grad = grad.contiguous()
         grad_x = torch.empty_like(grad)
         grad_y = torch.empty_like(grad) if ctx.noise[2] else None
-        grad_gain, grad_shift, grad_bias = torch.zeros(3, grad.size(1))
+        grad_gain, grad_shift, grad_bias = torch.zeros(3, grad.size(1), dtype=torch.float32)
         native.function("add_norm_backward", grad.dtype)(
             *grad.shape,
             *(grad, normal, inverse, *ctx.noise, gain, grad_x, grad_y),
@@ -382,7 +408,7 @@ class _FeedForward(torch.autograd.Function):
         x, hidden, inner, outer = ctx.saved_tensors
         grad_outer = _weight_gradient(grad, hidden)
         grad_hidden = grad @ outer
-        grad_bias = torch.zeros(hidden.size(1))
+        grad_bias = torch.zeros(hidden.size(1), dtype=torch.float32)
         native.function("relu_backward", x.dtype)(
             *hidden.shape, hidden, grad_hidden, ctx.scale, grad_bias
         )
@@ -406,5 +432,11 @@ def _views(q: Tensor, kv: Tensor | None, key_width: int) -> tuple[Tensor, Tensor
     return kv[:, :key_width], kv[:, key_width:]
 
 
-def _has_hooks(part: nn.Module) -> bool:
-    return bool(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks)
+def _is_ours(part: nn.Module) -> bool:
+    """Tell whether a part is one of those that are read here, whole, and nobody listens to it."""
+    whole = not isinstance(part, nn.Linear | nn.LayerNorm) or part.bias is not None
+    hooks = (
+        *(part._forward_hooks, part._forward_pre_hooks),
+        *(part._backward_hooks, part._backward_pre_hooks),
+    )
+    return type(part) in _OUR_PARTS and whole and not any(hooks)

@@ -123,7 +123,7 @@ def _into_gradient(
     """Return the loss, summed, and its gradient, which may lie where the logits were."""
     epsilon, alpha = weights
     if logits.device.type == "cpu" and logits.dtype in native.DTYPES and native.is_available():
-        losses = torch.empty(len(targets))
+        losses = torch.empty(len(targets), dtype=torch.float32)
         sizes = len(targets), logits.size(1)
         if alpha is None:
             call = native.function("cross_entropy", logits.dtype)

@@ -75,6 +75,7 @@ class GradientOfUpdate:
                 loss = self._of_share(batch) * (self.workers.size / num_tokens)
                 loss.backward()  # type: ignore[no-untyped-call]
             losses.append(float(loss.detach()) / self.workers.size)
+            del loss  # and with it all that its gradient needed
         total = self.workers.total(sum(losses))
         limit = self.config.clip_norm or float("inf")
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))

@@ -52,6 +52,7 @@ class TrainState:
     """The step of the last validation; a run stopped in the middle of one makes it up."""
     skipped: int = 0
     """Updates that were left out because their loss was not a finite number."""
+    skipped_in_a_row: int = 0
     losses: tuple[float, ...] = ()
     """The losses of the updates since the last record or validation."""
 
@@ -84,9 +85,10 @@ class Trainer:
             model, config, workers, device=device, dtype=dtype, say=say
         )
         self.optimizer = build_optimizer(model, config)
-        self.skipped_in_a_row = 0
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
+        self.is_whole = True
+        """False while they change, and after an exception in the middle of it."""
         self.state = TrainState()
         self.best = BestSoFar()
 
@@ -106,6 +108,7 @@ class Trainer:
             target_tokens=state["target_tokens"],
             validated=state["validated"],
             skipped=state.get("skipped", 0),
+            skipped_in_a_row=state.get("skipped_in_a_row", 0),
             losses=tuple(state.get("losses", ())),
         )
         self.best = BestSoFar(**state["best"])
@@ -122,6 +125,10 @@ class Trainer:
                 moments_of(self.optimizer, self.model) | means,
                 asdict(self.state) | {"best": self.best.to_dict()},
             )
+
+    def _rescue(self, store: CheckpointStore) -> None:
+        if self.is_whole:
+            self.save(store)
 
     @property
     def progress(self) -> float:
@@ -162,6 +169,7 @@ class Trainer:
         num_tokens = sum(batch.num_target_tokens for batch in batches)
         is_counted = self.workers.is_first and not measured.suspects
         with self.changing:
+            self.is_whole = False
             if measured.suspects:
                 self._leave_out(step, measured)
             else:
@@ -169,7 +177,7 @@ class Trainer:
                     group["lr"] = self.learning_rate(step)
                 self.optimizer.step()
                 self._follow(step)
-                self.skipped_in_a_row = 0
+                self.state = replace(self.state, skipped_in_a_row=0)
             self.state = replace(
                 self.state,
                 step=step,
@@ -177,6 +185,7 @@ class Trainer:
                 target_tokens=self.state.target_tokens + num_tokens,
                 losses=(*self.state.losses, measured.loss) if is_counted else self.state.losses,
             )
+            self.is_whole = True
             record(measured)
         self.optimizer.zero_grad(set_to_none=True)
         return measured
@@ -201,23 +210,21 @@ class Trainer:
 
     def _leave_out(self, step: int, measured: Measured) -> None:
         """Report an update that cannot be made, or end the run."""
-        self.skipped_in_a_row += 1
+        in_a_row = self.state.skipped_in_a_row + 1
         pairs = ", ".join(f"{pair:,}" for pair in measured.suspects[:10])
         more = len(measured.suspects) - 10
         found = (
             f"step {step:,}: the loss is {measured.loss} and the gradient's norm {measured.norm} "
             f"(training pairs {pairs}{f' and {more:,} more' if more > 0 else ''}, counted from 0)"
         )
-        if self.config.non_finite == "stop" or self.skipped_in_a_row >= MOST_SKIPPED:
-            again = (
-                "" if self.skipped_in_a_row == 1 else f", the {self.skipped_in_a_row}th in a row"
-            )
+        if self.config.non_finite == "stop" or in_a_row >= MOST_SKIPPED:
+            again = "" if in_a_row == 1 else f", the {in_a_row}th in a row"
             raise TrainingError(
                 f"{found}{again}; the weights were left as they were. Lower training.peak_learning_rate or "
                 "lengthen training.warmup_steps, then run the same command again: it resumes from the last checkpoint"
             )
-        self.state = replace(self.state, skipped=self.state.skipped + 1)
-        self.say(f"{found}; this update is left out, the {self.state.skipped:,}. of this run")
+        self.state = replace(self.state, skipped=self.state.skipped + 1, skipped_in_a_row=in_a_row)
+        self.say(f"{found}; this update is left out, {self.state.skipped:,} so far in this run")
 
     def run(
         self,
@@ -249,7 +256,8 @@ class Trainer:
                     on_validation(validation, is_best)
                     progress.say(_in_words(self.state.step, validation, is_best))
                 self.state, self.best = self.workers.from_first((self.state, self.best))
-                self.save(store)
+                if measured:  # else the run was told to stop, and is saved at its end
+                    self.save(store)
             meter.restart(self.state)
 
         def record(measured: Measured) -> None:
@@ -262,7 +270,11 @@ class Trainer:
         every = self.config.validate_every or 1000
         # Of several processes none may go alone: there whoever stops them waits for the end of an update.
         several = self.workers.size > 1
-        with nullcontext() if several else stop.rescued_by(lambda: self.save(store), self.changing):
+        with (
+            nullcontext()
+            if several
+            else stop.rescued_by(lambda: self._rescue(store), self.changing)
+        ):
             while (reason := self._finished(stop)) is None:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()
@@ -296,8 +308,10 @@ class Trainer:
 
     def _is_told_to_stop(self, stop: StopSignal) -> bool:
         """Tell whether any process of the run was told to; then all are."""
-        stop.number = int(self.workers.agree(float(stop.number or 0))) or None
-        return stop()
+        told = int(self.workers.agree(float(stop.number or 0)))
+        if told:  # a signal that comes at this moment is not forgotten: it counts next time
+            stop.number = told
+        return bool(told)
 
     def take_in(self, validation: Validation, metrics: MetricsLog) -> bool:
         """Record a validation; tell whether it is the best so far."""

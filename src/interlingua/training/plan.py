@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -142,7 +143,8 @@ def _probe(
     torch.manual_seed(training.seed)
     model = build(architecture_of(config.model), prepared.tokenizers)
     dtype = choose_dtype(training.dtype, device)
-    trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype)
+    mean = None if training.ema is None else deepcopy(model)
+    trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype, mean=mean)
     order = prepared.training.order(0)
     seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
     seconds_a_validation = _time_validation(trainer, prepared)
@@ -169,7 +171,7 @@ def _probe(
         + (validations + 1) * seconds_a_validation,
         memory=round(_GROWTH * _peak_memory(device)),
         total_memory=total_memory(device),
-        disk=prepared_bytes + parameters * 4 * (3 * checkpoints + 2),
+        disk=prepared_bytes + parameters * 4 * ((3 if mean is None else 4) * checkpoints + 2),
         free_disk=free_disk,
         chosen=prepared.reasons,
     )

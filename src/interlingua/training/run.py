@@ -16,10 +16,11 @@ from interlingua.checkpoints.model_folder import (
     build,
     save_model_folder,
 )
-from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
+from interlingua.kernels import native
 from interlingua.model.transformer import Transformer
 from interlingua.training.automatic import architecture_of
 from interlingua.training.card import write_card
@@ -32,7 +33,7 @@ from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, Validator
-from interlingua.training.workers import Workers, join_workers
+from interlingua.training.workers import Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
 __all__ = ["TrainResult", "train"]
@@ -86,16 +87,16 @@ def train(
         folder = RunFolder(run_dir_of(config))
         if not workers.is_first:
             workers.wait()  # the first process prepares the corpus
-        if not fresh or not workers.is_first:
+        fresh = fresh and workers.is_first and not is_restarted()
+        if not fresh:
             config = resumed_config(config, folder)
         corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
-        if fresh and workers.is_first and (old := set_aside(folder.path)):
+        if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")
         with folder.locked() if workers.is_first else nullcontext():
             prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
             if workers.is_first:
                 workers.wait()
-            prepared.training.order_ahead(0)
             torch.manual_seed(prepared.config.training.seed)
             model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
             return _Run(prepared, model, device, progress, workers).go()
@@ -144,18 +145,23 @@ class _Run:
 
     def go(self) -> TrainResult:
         config = self.prepared.config.training
-        checkpoint = self.store.latest(self.progress.say)
+        checkpoint = self._checkpoint()
         if self.workers.is_first:
             validated = checkpoint.state["validated"] if checkpoint else None
             for path in (self.folder.metrics, self.folder.samples):
                 forget_after(path, checkpoint.step if checkpoint else 0, validated)
         if checkpoint:
             self.trainer.resume(checkpoint)
+        self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
+        if checkpoint:
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
         self.progress.say(
             f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
-            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}"
+            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
+            + ("plain references" if config.plain else native.describe())
         )
+        if self.workers.is_first:
+            self.folder.write_environment(kernels=native.describe())
         log = MetricsLog(
             self.folder.metrics,
             self.folder.tensorboard,
@@ -183,7 +189,8 @@ class _Run:
             if not self.workers.is_first:
                 pass
             elif not stop():
-                self._average(validator)
+                with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
+                    self._average(validator)
             elif not self.folder.model.exists():
                 self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
             self.workers.wait()
@@ -201,6 +208,12 @@ class _Run:
             signal=stop.number,
             worker=self.workers.rank,
         )
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """Return where to continue: what the first process found, so that all continue at one place."""
+        found = self.store.latest(self.progress.say) if self.workers.is_first else None
+        step = self.workers.from_first(found.step if found else None)
+        return self.store.load(step) if step is not None and found is None else found
 
     def _keep(self, validation: Validation, is_best: bool) -> None:
         if is_best or not self.folder.model.exists():

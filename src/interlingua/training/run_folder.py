@@ -89,8 +89,8 @@ class RunFolder:
                 clear_left_overs(place)
             yield
 
-    def write_environment(self) -> None:
-        """Record what the numbers of this run depend on."""
+    def write_environment(self, kernels: str | None = None) -> None:
+        """Record what the numbers of this run depend on; ``kernels``: what computes between matrix products."""
         content = {
             "interlingua": __version__,
             "python": platform.python_version(),
@@ -99,6 +99,7 @@ class RunFolder:
             "processor": _processor(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
+            "kernels": kernels,
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         }
         write_text(self.environment, json.dumps(content, indent=2) + "\n")

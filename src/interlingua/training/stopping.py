@@ -88,12 +88,14 @@ def _rescue(
     with changing:
         if over.is_set():
             return
-        status, words = 128 + number, f"stopped by {_name(number)} in the middle of an update; "
+        status, words = 128 + number, f"stopped by {_name(number)} in the middle of its work; "
         words += "the same command again continues after the one before"
         try:
             save()
         except InterlinguaError as error:
             status, words = error.exit_status, f"error: {error}"
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
         print(words, file=sys.stderr, flush=True)
         os._exit(status)
 

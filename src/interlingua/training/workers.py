@@ -20,7 +20,7 @@ from interlingua.errors import TrainingError
 
 T = TypeVar("T")
 
-__all__ = ["ALONE", "Workers", "join_workers"]
+__all__ = ["ALONE", "Workers", "is_restarted", "join_workers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class Workers:
         """Return ``objective`` so that gradients are averaged over the processes while they are computed."""
         if self.size == 1:
             return objective
-        return DistributedDataParallel(objective, gradient_as_bucket_view=True)
+        wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
+        wrapped.broadcast_buffers = False  # they are tables of positions, which never change
+        return wrapped
 
     def total(self, number: float) -> float:
         """Return the sum of the numbers that the processes have."""
@@ -77,6 +79,11 @@ class Workers:
 ALONE = Workers()
 
 
+def is_restarted() -> bool:
+    """Tell whether torchrun started this process in the place of one that died."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+
+
 @contextmanager
 def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
     """Meet the other processes that ``torchrun`` started, if it did.
@@ -92,11 +99,9 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
     if size == 1:
         yield ALONE
         return
-    on_gpu = device.type == "cuda"
-    distributed.init_process_group(
-        "cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=timedelta(seconds=patience)
-    )
+    kind = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
+        distributed.init_process_group(kind, timeout=timedelta(seconds=patience))
         yield Workers(distributed.get_rank(), size)
     except (RuntimeError, distributed.DistError) as error:
         if not isinstance(error, distributed.DistError) and "gloo" not in str(error).lower():
@@ -106,4 +111,5 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
             f"{patience:g} s; its own message says why. Run the same command again: it resumes from the last checkpoint"
         ) from error
     finally:
-        distributed.destroy_process_group()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
