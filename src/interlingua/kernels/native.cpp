@@ -210,13 +210,14 @@ inline void softmax_rows(float *scores, int64_t n, int64_t m, bool causal) {
         float *row = scores + i * wide;
         const int64_t seen = causal && i + 1 < m ? i + 1 : m;
         const float highest = highest_of(row, seen);
+        for (int64_t j = seen; j < wide; ++j) row[j] = highest - 90.0f;  // whole lanes, but nothing in the sum
         float total = 0.0f;
-        for (int64_t j = 0; j < seen; ++j) {
+        for (int64_t j = 0; j < wide; ++j) {
             row[j] = exponential(row[j] - highest);
             total += row[j];
         }
         const float inverse = 1.0f / total;
-        for (int64_t j = 0; j < seen; ++j) row[j] *= inverse;
+        for (int64_t j = 0; j < wide; ++j) row[j] *= inverse;
         for (int64_t j = seen; j < wide; ++j) row[j] = 0.0f;
     }
 }
@@ -226,7 +227,7 @@ inline void drop(const Attention<T> &a, int64_t first_query, int64_t h, float *x
     for (int64_t i = 0; i < n; ++i) {
         const uint32_t start = static_cast<uint32_t>(((first_query + i) * a.heads + h) * a.most_keys);
         float *row = x + i * whole(m);
-        for (int64_t j = 0; j < m; ++j) row[j] *= a.dropout(start + static_cast<uint32_t>(j));
+        for (int64_t j = 0; j < whole(m); ++j) row[j] *= a.dropout(start + static_cast<uint32_t>(j));
     }
 }
 
@@ -323,8 +324,8 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
             for (int64_t i = 0; i < n; ++i) {
                 const float *weight = p + i * mw;
                 float *row = s + i * mw, mean = 0.0f;
-                for (int64_t j = 0; j < m; ++j) mean += weight[j] * row[j];
-                for (int64_t j = 0; j < mw; ++j) row[j] = j < m ? weight[j] * (row[j] - mean) : 0.0f;
+                for (int64_t j = 0; j < mw; ++j) mean += weight[j] * row[j];  // beyond m all are zero
+                for (int64_t j = 0; j < mw; ++j) row[j] = weight[j] * (row[j] - mean);
             }
             if (a.dropout.threshold) drop(a, q0, h, p, n, m);
             transpose(p, mw, n, m, turned, nw);

@@ -336,7 +336,7 @@ class _Attention(torch.autograd.Function):
 
 def _described(
     how: _How, q: Tensor, kv: Tensor | None, biases: Sequence[Tensor]
-) -> tuple[Tensor | int | float, ...]:
+) -> tuple[Any, ...]:
     """Give the arguments that both directions of attention begin with."""
     key, value = _views(q, kv, how.key_width)
     return (
