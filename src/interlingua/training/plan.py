@@ -1,4 +1,4 @@
-"""What a run will cost, said beforehand: from the sizes, and from twenty real updates."""
+"""What a run will cost, said beforehand: from the sizes, and from some seconds of real updates."""
 
 import json
 import resource
@@ -7,9 +7,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from itertools import chain, count, islice
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,8 @@ from interlingua.translator import Translator
 
 __all__ = ["Plan", "plan"]
 
-PROBE_STEPS = 20
+PROBE_STEPS, PROBE_SECONDS = 20, 8.0
+"""Updates that are timed: at least so many, and for at least so long, because the speed of a machine wavers."""
 WARMUP = 3
 """Updates before the clock starts: the first ones allocate memory and choose kernels."""
 LONGEST_START = 5.0
@@ -103,7 +105,7 @@ class Plan:
 
 
 def plan(config: RunConfig) -> Plan:
-    """Make the choices of a run, try twenty updates and a validation, and reckon the whole.
+    """Make the choices of a run, try some updates and a validation, and reckon the whole.
 
     Nothing is left behind: the probe works in a temporary folder. ``disk`` counts one checkpoint and one model more
     than stay, because the new one is written before the old one goes.
@@ -192,20 +194,23 @@ def _time_updates(
 
     The first update, before the clock starts, has the largest batch of the epoch: the peak of memory is real then.
     """
-    accumulate = prepared.config.training.accumulate
-    num = (PROBE_STEPS + WARMUP) * accumulate
-    chosen = [order[i * len(order) // num] for i in range(num)]
-    chosen[0] = _largest(prepared.training, order)
+    chosen = chain([_largest(prepared.training, order)], _spread(order))
     times, tokens = [], []
-    for i in range(PROBE_STEPS + WARMUP):
+    while len(times) < WARMUP + PROBE_STEPS or sum(times[WARMUP:]) < PROBE_SECONDS:
         started = time.perf_counter()
-        indices = chosen[i * accumulate : (i + 1) * accumulate]
+        indices = islice(chosen, prepared.config.training.accumulate)
         group = [prepared.training.batch(pairs, 0) for pairs in indices]
         trainer.update(group)
-        if i >= WARMUP:
-            times.append(time.perf_counter() - started)
-            tokens.append(sum(batch.num_target_tokens for batch in group))
+        times.append(time.perf_counter() - started)
+        tokens.append(sum(batch.num_target_tokens for batch in group))
+    times, tokens = times[WARMUP:], tokens[WARMUP:]
     return statistics.fmean(times), statistics.fmean(tokens)
+
+
+def _spread(order: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield batches from all over an epoch, however many are taken: steps of the golden ratio leave no gaps."""
+    for number in count():
+        yield order[int(number * 0.6180339887498949 % 1.0 * len(order))]
 
 
 def _largest(data: TrainingData, order: Sequence[np.ndarray]) -> np.ndarray:

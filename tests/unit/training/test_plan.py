@@ -31,6 +31,11 @@ PLAN = Plan(
 )
 
 
+@pytest.fixture(autouse=True)
+def _short_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlingua.training.plan.PROBE_SECONDS", 0.1)
+
+
 def config_of(folder: Path, **training: object) -> RunConfig:
     """A tiny run on sentences of very different lengths."""
     lines = ["unu doi trei " * (1 + (i % 7 == 0) * 9) + str(i) for i in range(80)]
