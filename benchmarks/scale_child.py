@@ -5,6 +5,7 @@ import sys
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 UNCACHED = "from interlingua.tokenization import piece_tokenizer; piece_tokenizer._CACHED_CHARACTERS = -1; "
 
@@ -15,11 +16,8 @@ def turn_cache_off() -> None:
     from interlingua.tokenization import piece_tokenizer
 
     piece_tokenizer._CACHED_CHARACTERS = -1
-    first, last = (
-        encoding.WORKER_COMMAND.split("; ", 2)[:2],
-        encoding.WORKER_COMMAND.split("; ", 2)[2],
-    )
-    encoding.WORKER_COMMAND = "; ".join(first) + "; " + UNCACHED + last
+    before, calls, after = encoding.WORKER_COMMAND.rpartition("serve()")
+    encoding.WORKER_COMMAND = before + UNCACHED + calls + after
 
 
 def encode(folder: Path, run: Path, first: int, every: int, sample: int) -> None:
@@ -47,12 +45,11 @@ def start(began: float) -> None:
 
     update = Trainer.update
 
-    def tell(self: Trainer, batches: list) -> tuple[float, float]:  # type: ignore[type-arg]
+    def tell(self: Trainer, *arguments: Any, **named: Any) -> None:
         begins = time.time() - began
-        done = update(self, batches)
+        update(self, *arguments, **named)
         print(begins, time.time() - began, flush=True)
         os._exit(0)
-        return done
 
     Trainer.update = tell  # type: ignore[method-assign]
 

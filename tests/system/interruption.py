@@ -209,8 +209,6 @@ def _content(path: Path) -> str:
     """Return text as it is, and the digest of what is no text."""
     if path.name == "state.json":
         return json.dumps(_without(json.loads(path.read_text()), "seconds"))
-    if path.name == "corpus.json":
-        return json.dumps(_without(json.loads(path.read_text()), "seen"))  # when files were read
     if path.name == "manifest.json" and path.parent.name.startswith("step-"):
         manifest = json.loads(path.read_text())
         del manifest["files"]["state.json"]  # holds seconds, whose number of digits varies
@@ -219,7 +217,7 @@ def _content(path: Path) -> str:
         lines = path.read_text().splitlines()
         records = [_without(json.loads(line), "seconds", "tokens_per_second") for line in lines]
         return "\n".join(map(json.dumps, records))
-    if path.name == "samples.jsonl":
+    if path.name in ("samples.jsonl", "corpus.json"):
         return path.read_text()
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
