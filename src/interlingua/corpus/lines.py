@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_file
@@ -74,6 +75,12 @@ class LineBlock:
     start: int
     end: int
 
+    @property
+    def checksum(self) -> int:
+        """The CRC-32 of the lines' own bytes, from ``start`` to ``end``."""
+        mark = len(self.data) - (self.end - self.start)
+        return crc32(memoryview(self.data)[mark:])
+
 
 def read_blocks(path: Path, num_lines: int) -> Iterator[LineBlock]:
     """Read the lines that ``read_lines`` would give, ``num_lines`` at a time, in the memory of so many.
@@ -99,21 +106,18 @@ def read_blocks(path: Path, num_lines: int) -> Iterator[LineBlock]:
             lines_before += len(lines)
 
 
-def read_span(path: Path, start: int, end: int) -> list[str]:
-    """Read the lines between two bytes of a file, which ``read_blocks`` told before.
+def read_span(path: Path, start: int, end: int, checksum: int) -> list[str]:
+    """Read the lines of a block again, which ``read_blocks`` gave before.
 
     Raises:
-        CorpusError: the file is missing, not readable, or not UTF-8 there any more.
+        CorpusError: the file is missing, not readable, or holds something else there now.
     """
     with _open(path) as file:
         file.seek(start)
         data = file.read(end - start)
-    try:
-        return data.decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{path}: has been changed since it was read; run the same command again"
-        ) from error
+    if len(data) != end - start or crc32(data) != checksum:
+        raise CorpusError(f"{path}: has been changed since it was read; run the same command again")
+    return data.decode("utf-8").removesuffix("\n").split("\n")
 
 
 def read_chunks(path: Path) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Parallel files that stay where they are: read once from end to end, and then in parts, never held as a whole.
 
-The first reading checks what there is to check, and notes where every twenty-thousandth line begins. With these places
-any chunk of lines can be read again on its own, by this process or another one.
+The first reading checks what there is to check, and notes where every twenty-thousandth line begins and the checksum of
+what follows. So any chunk of lines can be read again on its own, by this process or another one, and is what it was.
 """
 
 import hashlib
@@ -43,6 +43,8 @@ class Chunk:
         target_path: the target file.
         source_span: the bytes from the first line to the end of the last one.
         target_span: the same of the target.
+        source_checksum: the CRC-32 of these bytes when they were scanned.
+        target_checksum: the same of the target.
         first_line: number of the first line, counted through the files from 1.
         num_lines: how many lines.
         left_out: the lines, from 0 within the chunk, that are no pairs or belong to somebody else.
@@ -53,6 +55,8 @@ class Chunk:
     target_path: Path
     source_span: tuple[int, int]
     target_span: tuple[int, int]
+    source_checksum: int
+    target_checksum: int
     first_line: int
     num_lines: int
     left_out: tuple[int, ...] = ()
@@ -69,15 +73,11 @@ class Chunk:
             CorpusError: a file is not what it was when it was scanned.
         """
         sides = []
-        for path, span in (
-            (self.source_path, self.source_span),
-            (self.target_path, self.target_span),
+        for path, span, checksum in (
+            (self.source_path, self.source_span, self.source_checksum),
+            (self.target_path, self.target_span, self.target_checksum),
         ):
-            lines = read_span(path, *span)
-            if len(lines) != self.num_lines:
-                raise CorpusError(
-                    f"{path}: has been changed since it was read; run the same command again"
-                )
+            lines = read_span(path, *span, checksum)
             for line in reversed(self.left_out):
                 del lines[line]
             sides.append(lines)
@@ -100,6 +100,8 @@ class ScannedPair:
         target_print: what identifies the target file.
         source_starts: byte where each chunk of ``LINES_A_CHUNK`` lines begins; last, the end of the file.
         target_starts: the same of the target.
+        source_checksums: the CRC-32 of each chunk, without a byte order mark.
+        target_checksums: the same of the target.
         num_lines: lines of either file.
         blank: the lines, from 0, with a blank side.
     """
@@ -110,6 +112,8 @@ class ScannedPair:
     target_print: FileFingerprint
     source_starts: tuple[int, ...]
     target_starts: tuple[int, ...]
+    source_checksums: tuple[int, ...]
+    target_checksums: tuple[int, ...]
     num_lines: int
     blank: NDArray[np.int64]
 
@@ -154,9 +158,15 @@ class ParallelFiles:
         """Yield all pairs in the order of the files, a chunk at a time; a chunk may have no pair left."""
         lines_before = 0
         for number, (part, usable) in enumerate(zip(self.parts, self.usable, strict=True)):
-            spans = zip(pairwise(part.source_starts), pairwise(part.target_starts), strict=True)
-            for place, (source_span, target_span) in enumerate(spans):
-                first = place * LINES_A_CHUNK
+            chunks = zip(
+                range(0, part.num_lines, LINES_A_CHUNK),
+                pairwise(part.source_starts),
+                pairwise(part.target_starts),
+                part.source_checksums,
+                part.target_checksums,
+                strict=True,
+            )
+            for first, source_span, target_span, source_checksum, target_checksum in chunks:
                 lines = usable[first : first + LINES_A_CHUNK]
                 yield Chunk(
                     part=number,
@@ -164,6 +174,8 @@ class ParallelFiles:
                     target_path=part.target_path,
                     source_span=source_span,
                     target_span=target_span,
+                    source_checksum=source_checksum,
+                    target_checksum=target_checksum,
                     first_line=lines_before + first + 1,
                     num_lines=len(lines),
                     left_out=tuple(np.flatnonzero(~lines).tolist()),
@@ -266,12 +278,14 @@ class _Side:
         self.path = path
         self.digest = hashlib.sha256()
         self.starts: list[int] = []
+        self.checksums: list[int] = []
         self.end = 0
         self.carriage_returns = 0
 
     def take(self, block: LineBlock) -> None:
         self.digest.update(block.data)
         self.starts.append(block.start)
+        self.checksums.append(block.checksum)
         self.end = block.end
         if b"\r" in block.data:
             self.carriage_returns += sum(line.endswith("\r") for line in block.lines)
@@ -309,6 +323,8 @@ def _scan(source_path: Path, target_path: Path, watch: Watch) -> tuple[ScannedPa
         target_print=sides[1].fingerprint(num_lines),
         source_starts=(*sides[0].starts, sides[0].end),
         target_starts=(*sides[1].starts, sides[1].end),
+        source_checksums=tuple(sides[0].checksums),
+        target_checksums=tuple(sides[1].checksums),
         num_lines=num_lines,
         blank=np.concatenate(blank),
     )

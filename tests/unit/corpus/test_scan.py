@@ -89,6 +89,17 @@ def test_a_chunk_of_a_file_that_has_changed_is_refused(files: ParallelFiles) -> 
         list(files.pairs())
 
 
+def test_a_chunk_whose_lines_say_something_else_is_refused(files: ParallelFiles) -> None:
+    path = files.parts[0].source_path
+    whole = path.read_bytes()
+    assert whole.startswith(b"\xef\xbb\xbf")
+    path.write_bytes(whole.replace(b"f\n", b"F\n"))
+    with pytest.raises(CorpusError, match=r"0\.ro: has been changed since it was read"):
+        list(files.pairs())
+    path.write_bytes(whole)
+    assert len(list(files.pairs())) == 8
+
+
 def test_a_file_that_is_written_to_meanwhile_is_noticed(files: ParallelFiles) -> None:
     files.check_unchanged()
     path = files.parts[1].source_path

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from interlingua.corpus.lines import read_lines
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.split import split_validation
 from interlingua.errors import ConfigError, CorpusError
+from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run
+from interlingua.training import prepare as prepare_module
 from interlingua.training.prepare import Prepared, prepare
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -212,6 +215,30 @@ def test_a_corpus_that_is_written_to_while_it_is_read_is_refused(
     prepared, _ = heard(config)
     assert any("neun" in prepared.tokenizers.source.decode(ids) for ids in ids_of(prepared))
     assert not any("nine" in prepared.tokenizers.source.decode(ids) for ids in ids_of(prepared))
+
+
+def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config.corpus.source[0]
+    whole, before = path.read_bytes(), path.stat()
+    learn, finish = prepare_module._train_tokenizers, corpus_of_run.RunCorpus.check_unchanged
+
+    def change(*arguments: Any) -> TokenizerPair:
+        tokenizers = learn(*arguments)
+        path.write_bytes(whole.replace(b"nine", b"neun"))
+        return tokenizers
+
+    def put_back(self: corpus_of_run.RunCorpus) -> None:
+        path.write_bytes(whole)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        finish(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "_train_tokenizers", change)
+        patch.setattr(corpus_of_run.RunCorpus, "check_unchanged", put_back)
+        with pytest.raises(CorpusError, match=r"train\.ro: has been changed since it was read"):
+            prepare(config)
 
 
 PREPARE = """
