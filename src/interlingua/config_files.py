@@ -38,7 +38,7 @@ _SHORT_FLAGS = {
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
-_TAKEN = ("<pad>", "<unk>", "<s>")
+_TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 """Symbols of every vocabulary that look like tags."""
 
 Locate = Callable[[str], str]

@@ -8,6 +8,7 @@ import pytest
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.config_files import load_config
 from interlingua.errors import ConfigError
+from interlingua.tokenization.vocabulary import SPECIAL_PIECES
 from interlingua.training.prepare import Prepared, prepare
 
 CLEAN = [f"casa {i} are {i % 7} uși" for i in range(60)]
@@ -164,6 +165,13 @@ def test_weights_and_tags_that_do_not_fit_are_refused(
         load_config(path)
     assert words in str(caught.value)
     assert f"{path}:4: " in str(caught.value)
+
+
+@pytest.mark.parametrize("symbol", SPECIAL_PIECES)
+def test_no_tag_can_be_a_symbol_of_every_vocabulary(symbol: str) -> None:
+    files = {"corpus.source": ("a",), "corpus.target": ("c",)}
+    with pytest.raises(ConfigError, match=f"corpus.tags holds {symbol}, which means something"):
+        load_config(None, {**files, "corpus.tags": symbol})
 
 
 def test_weights_and_tags_can_be_typed_with_commas() -> None:
