@@ -1,6 +1,5 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.errors import ConfigError
-from interlingua.files import replace_folder
+from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -125,7 +124,7 @@ def prepare_locked(
     if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
     else:
-        shutil.rmtree(folder.tokenizer, ignore_errors=True)
+        remove_folder(folder.tokenizer)
         # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
         save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
         lock_corpus(folder, corpus.files, corpus.prints)
