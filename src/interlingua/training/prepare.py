@@ -117,9 +117,7 @@ def prepare_locked(
             f"evenly spread over all {corpus.num_training:,}"
         )
     same_tokens = (
-        same_corpus
-        and earlier is not None
-        and (earlier.tokenization, earlier.corpus.tags) == (tokenization, config.corpus.tags)
+        same_corpus and earlier and _tokens_follow_from(earlier) == _tokens_follow_from(config)
     )
     if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
@@ -161,6 +159,14 @@ def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: Run
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
                 f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
             )
+
+
+def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
+    """Return the settings that decide, together with the text, what a tokenizer learns."""
+    corpus = config.corpus
+    is_split = not (corpus.embedded or corpus.valid_source or corpus.valid_target)
+    split = (corpus.valid_size, config.training.seed) if is_split else None
+    return config.tokenization, corpus.tags, split
 
 
 def _choose_rest(

@@ -54,9 +54,22 @@ def heard(config: RunConfig) -> tuple[Prepared, list[str]]:
     return prepare(config, say=said.append), said
 
 
+def with_values(config: RunConfig, values: dict[str, dict[str, object]]) -> RunConfig:
+    """Return ``config`` with some values of its sections changed."""
+    sections = {
+        name: getattr(config, name).model_copy(update=some) for name, some in values.items()
+    }
+    return config.model_copy(update=sections)
+
+
 def ids_of(prepared: Prepared) -> list[list[int]]:
     shards = prepared.training.shards
     return [shards.source(index).tolist() for index in range(len(shards))]
+
+
+def tokenizer_of(config: RunConfig) -> list[bytes]:
+    folder = heard(config)[0].folder.tokenizer
+    return [path.read_bytes() for path in sorted(folder.iterdir())]
 
 
 def forbid_scans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +190,25 @@ def test_a_vocabulary_of_a_large_corpus_is_learnt_from_a_sample(config: RunConfi
     assert any("tokenization.training_pairs = 10" in words for words in said)
     assert prepared.tokenizers.source.vocabulary_size < 300
     assert len(prepared.training.shards) == 79
+
+
+@pytest.mark.parametrize(
+    "change", [{"training": {"seed": 2}}, {"corpus": {"valid_size": 20}}], ids=["seed", "size"]
+)
+def test_another_split_makes_another_vocabulary(
+    config: RunConfig, change: dict[str, dict[str, object]]
+) -> None:
+    for path in (*config.corpus.source, *config.corpus.target):
+        path.write_text("".join(f"{line} {number}\n" for number, line in enumerate(LINES)))
+    config = with_values(config, {"tokenization": {"kind": "word", "vocabulary_size": 1000}})
+    first = tokenizer_of(config)
+    changed = with_values(config, change)
+    again = tokenizer_of(changed)
+    other = tokenizer_of(
+        changed.model_copy(update={"run_dir": config.corpus.source[0].parent / "b"})
+    )
+    assert again == other
+    assert again != first
 
 
 def test_sampled_subwords_need_no_corpus_once_it_is_prepared(
