@@ -107,8 +107,7 @@ def prepare_locked(
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     sample = config.tokenization.training_pairs
-    measured = min(sample, PAIRS_MEASURED)
-    statistics = corpus.statistics(measured)
+    statistics = corpus.statistics(PAIRS_MEASURED)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
     config = config.model_copy(update={"tokenization": tokenization})
     if corpus.num_training > sample:
@@ -136,7 +135,7 @@ def prepare_locked(
         say(f"chosen: {reason}")
     save_config(config, folder.config)
     lock_corpus(folder, corpus.files, corpus.prints)
-    corpus.save(folder, statistics, measured)
+    corpus.save(folder, statistics, PAIRS_MEASURED)
     folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
     return Prepared(

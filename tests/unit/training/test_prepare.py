@@ -192,6 +192,15 @@ def test_a_vocabulary_of_a_large_corpus_is_learnt_from_a_sample(config: RunConfi
     assert len(prepared.training.shards) == 79
 
 
+def test_a_small_sample_for_the_vocabulary_narrows_no_other_choice(config: RunConfig) -> None:
+    tokens = {"training_pairs": 3, "kind": None}
+    few = with_values(config, {"tokenization": tokens, "corpus": {"valid_size": 5}})
+    small = heard(few)[0].config
+    large = heard(with_values(few, {"tokenization": {"training_pairs": 1000}}))[0].config
+    assert small.tokenization.kind == large.tokenization.kind == "word"
+    assert small.model == large.model
+
+
 @pytest.mark.parametrize(
     "change", [{"training": {"seed": 2}}, {"corpus": {"valid_size": 20}}], ids=["seed", "size"]
 )
