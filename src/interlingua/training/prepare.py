@@ -138,14 +138,16 @@ def prepare_locked(
     corpus.save(folder, statistics, PAIRS_MEASURED)
     folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
+    batch_tokens = config.batching.batch_tokens
+    assert batch_tokens is not None
     return Prepared(
         config=config,
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
         files=corpus.files,
-        training=_training_data(config, tokenizers, training),
-        validation=_data(config, tokenizers, validation),
+        training=_training_data(config, tokenizers, training, batch_tokens),
+        validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
     )
 
@@ -181,8 +183,8 @@ def _choose_rest(
     Raises:
         ConfigError: sizes that do not fit together.
     """
-    data = _training_data(config, tokenizers, training)
-
+    # How large a batch is, is chosen only now; nothing that is asked of these data depends on it.
+    data = _training_data(config, tokenizers, training, batch_tokens=1)
     config, reasons = choose_model(
         config,
         statistics,
@@ -203,21 +205,25 @@ def _choose_rest(
     return config.model_copy(update=update), reasons
 
 
-def _training_data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
+def _training_data(
+    config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int
+) -> TrainingData:
     return replace(
-        _data(config, tokenizers, shards),
+        _data(config, tokenizers, shards, batch_tokens),
         sampling=config.tokenization.sampling,
         weights=_weights(config.corpus, shards),
         prefixes=tag_ids(config.corpus, tokenizers),
     )
 
 
-def _data(config: RunConfig, tokenizers: TokenizerPair, shards: Shards) -> TrainingData:
+def _data(
+    config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int
+) -> TrainingData:
     return TrainingData(
         shards=shards,
         pairs=StoredPairs(shards) if shards.keeps_text else (),
         tokenizers=tokenizers,
-        batch_tokens=config.batching.batch_tokens or 1,
+        batch_tokens=batch_tokens,
         max_length=config.batching.max_length,
         seed=config.training.seed,
     )
