@@ -22,6 +22,7 @@ from interlingua.corpus.fingerprint import (
     remember,
     remembered_or_read,
 )
+from interlingua.corpus.pairs import CorpusFiles
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles, scan_parallel
 from interlingua.corpus.split import choose_held_back, rank_sources
@@ -39,6 +40,12 @@ _VERSION = 1
 _NAME = "corpus.json"
 _SEEN = "seen.json"
 """When and where the files were seen, apart from what they hold, so that equal corpora make equal files."""
+
+_EMBEDDED_LANGUAGES = {
+    "demo-ro-en": ("ro", "en"),
+    "copy": ("digits", "copy"),
+    "reverse": ("digits", "reverse"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +192,8 @@ class RunCorpus:
 
 def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
     """Return the languages that were given, or that the file names tell, or just "source" and "target"."""
-    named = {
-        "demo-ro-en": ("ro", "en"),
-        "copy": ("digits", "copy"),
-        "reverse": ("digits", "reverse"),
-    }
     if corpus.embedded:
-        source, target = named[corpus.embedded]
+        source, target = _EMBEDDED_LANGUAGES[corpus.embedded]
     else:
         source = (language_of(corpus.source[0]) if corpus.source else None) or "source"
         target = (language_of(corpus.target[0]) if corpus.target else None) or "target"
@@ -200,8 +202,10 @@ def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
     return corpus.source_lang or source, corpus.target_lang or target
 
 
-def read_corpus(config: RunConfig, folder: RunFolder, say: Say) -> RunCorpus:
-    """Find the pairs of a run; write the embedded corpus first, if that is what it reads.
+def read_corpus(
+    config: RunConfig, folder: RunFolder, say: Say, *, writes: bool = True
+) -> RunCorpus:
+    """Find the pairs of a run; write the embedded corpus first, if that is what it reads and ``writes`` allows it.
 
     Files that the run in ``folder`` has read before, and that have not changed, are not read again.
 
@@ -210,7 +214,7 @@ def read_corpus(config: RunConfig, folder: RunFolder, say: Say) -> RunCorpus:
         CorpusError: text that cannot be used.
         OutputError: the embedded corpus cannot be written.
     """
-    files = _files_of(config, folder)
+    files = _files_of(config, folder, writes=writes)
     corpus = RunCorpus(files, _recall(folder, files))
     if corpus.report:
         say(corpus.report)
@@ -224,7 +228,7 @@ def read_corpus(config: RunConfig, folder: RunFolder, say: Say) -> RunCorpus:
     return corpus
 
 
-def _files_of(config: RunConfig, folder: RunFolder) -> _Files:
+def _files_of(config: RunConfig, folder: RunFolder, *, writes: bool) -> _Files:
     corpus, seed = config.corpus, config.training.seed
     if not corpus.embedded:
         return _Files(
@@ -239,7 +243,10 @@ def _files_of(config: RunConfig, folder: RunFolder) -> _Files:
         raise ConfigError(
             f'corpus.embedded = "{corpus.embedded}" and corpus.source are both given; take one'
         )
-    files = write_embedded(corpus.embedded, folder.corpus, seed)
+    if writes:
+        files = write_embedded(corpus.embedded, folder.corpus, seed)
+    else:
+        files = CorpusFiles.in_folder(folder.corpus, *_EMBEDDED_LANGUAGES[corpus.embedded])
     (source, target), (valid_source, valid_target), _ = files.parts
     return _Files((source,), (target,), (valid_source,), (valid_target,), None, seed)
 

@@ -11,7 +11,7 @@ from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.pair import TokenizerPair
@@ -33,7 +33,7 @@ from interlingua.training.corpus_of_run import (
 from interlingua.training.data import TrainingData
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.shards_of_run import shards_of, tag_ids
+from interlingua.training.shards_of_run import not_prepared, shards_of, tag_ids
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
@@ -89,15 +89,21 @@ def prepare_locked(
     *,
     device: torch.device,
     say: Say,
+    writes: bool = True,
 ) -> Prepared:
     """Do the work of :func:`prepare` in a folder that this process holds.
 
     ``config`` is that of a run that is resumed, if there is one. ``corpus`` is None for an embedded one, which is
     written into the folder first. A run that has checkpoints keeps its corpus; one that has none is prepared anew,
     except for a tokenizer that would come out the same.
+
+    Without ``writes`` nothing in the folder is touched: for a process that follows another one, which has prepared all.
+
+    Raises:
+        TrainingError: without ``writes``, something in the folder is missing, or does not fit.
     """
     earlier = earlier_config(folder)
-    corpus = corpus or read_corpus(config, folder, say)
+    corpus = corpus or read_corpus(config, folder, say, writes=writes)
     same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
@@ -120,23 +126,26 @@ def prepare_locked(
     )
     if same_tokens and folder.tokenizer.exists():
         tokenizers = TokenizerPair.load(folder.tokenizer)
+    elif not writes:
+        raise TrainingError(not_prepared(folder.tokenizer))
     else:
         remove_folder(folder.tokenizer)
         # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
         save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
         lock_corpus(folder, corpus.files, corpus.prints)
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
-    training = shards_of(config, folder, corpus, tokenizers, "training", say)
-    validation = shards_of(config, folder, corpus, tokenizers, "validation", say)
+    training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
+    validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
     config, more = _choose_rest(config, statistics, training, tokenizers, folder, device)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")
-    save_config(config, folder.config)
-    lock_corpus(folder, corpus.files, corpus.prints)
-    corpus.save(folder, statistics, PAIRS_MEASURED)
-    folder.write_environment()
+    if writes:
+        save_config(config, folder.config)
+        lock_corpus(folder, corpus.files, corpus.prints)
+        corpus.save(folder, statistics, PAIRS_MEASURED)
+        folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
     batch_tokens = config.batching.batch_tokens
     assert batch_tokens is not None

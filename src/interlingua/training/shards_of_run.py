@@ -12,13 +12,13 @@ from interlingua.batching.shard_writer import ShardWriter, clear_unfinished
 from interlingua.batching.shards import Shards, open_shards
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus import scan
-from interlingua.errors import CorpusError
+from interlingua.errors import CorpusError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.corpus_of_run import RunCorpus
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["shards_of", "tag_ids"]
+__all__ = ["not_prepared", "shards_of", "tag_ids"]
 
 Say = Callable[[str], None]
 
@@ -35,6 +35,14 @@ def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int,
     return tuple((pieces.index(tag),) if tag else () for tag in corpus.tags)
 
 
+def not_prepared(path: Path) -> str:
+    """Say that a process found another state of the folder than the one that prepared it."""
+    return (
+        f"{path}: was not prepared by the first process as this one sees it; "
+        "all processes must see the same folder and files"
+    )
+
+
 def shards_of(
     config: RunConfig,
     folder: RunFolder,
@@ -42,6 +50,8 @@ def shards_of(
     tokenizers: TokenizerPair,
     part: Literal["training", "validation"],
     say: Say,
+    *,
+    writes: bool = True,
 ) -> Shards:
     """Open the shards of one part if they are there and fit; else write them, or finish what was begun.
 
@@ -52,10 +62,12 @@ def shards_of(
         tokenizers: those that are saved in the run.
         part: ``training`` or ``validation``.
         say: is told what a user should know.
+        writes: do what is missing; else it is an error.
 
     Raises:
         CorpusError: the text is not what it was when it was scanned.
         OutputError: the shards cannot be written.
+        TrainingError: they do not fit, and nothing is to be written.
     """
     encoder = Encoder(
         tokenizers,
@@ -75,8 +87,11 @@ def shards_of(
     path = folder.shards / part
     try:
         shards = open_shards(path, made_from=made_from)
-        clear_unfinished(path)
-    except CorpusError:
+        if writes:
+            clear_unfinished(path)
+    except CorpusError as error:
+        if not writes:
+            raise TrainingError(not_prepared(path)) from error
         # They are not there, of another version, damaged, or of something else: all is mended alike.
         text = corpus.training if part == "training" else corpus.validation
         shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)

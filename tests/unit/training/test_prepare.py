@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from interlingua.batching.shards import open_shards
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
@@ -19,11 +20,12 @@ from interlingua.corpus.fingerprint import FileState
 from interlingua.corpus.lines import read_lines
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.split import split_validation
-from interlingua.errors import ConfigError, CorpusError
+from interlingua.errors import ConfigError, CorpusError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run
 from interlingua.training import prepare as prepare_module
-from interlingua.training.prepare import Prepared, prepare
+from interlingua.training.prepare import Prepared, prepare, prepare_locked, run_dir_of
+from interlingua.training.run_folder import RunFolder
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 LINES = [" ".join(NUMBERS[int(digit)] for digit in str(7919 * i)) for i in range(130)]
@@ -280,6 +282,52 @@ def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
         patch.setattr(corpus_of_run.RunCorpus, "check_unchanged", put_back)
         with pytest.raises(CorpusError, match=r"train\.ro: has been changed since it was read"):
             prepare(config)
+
+
+def state_of(folder: Path) -> dict[Path, tuple[int, bytes]]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def follow(config: RunConfig) -> Prepared:
+    """Prepare as a process does that follows another one."""
+    folder, say = RunFolder(run_dir_of(config)), lambda _: None
+    return prepare_locked(config, folder, None, device=torch.device("cpu"), say=say, writes=False)
+
+
+def test_a_process_that_follows_finds_what_the_first_made_and_writes_nothing(
+    config: RunConfig,
+) -> None:
+    first, _ = heard(config)
+    unfinished = first.folder.shards / "training.unfinished"
+    unfinished.mkdir()
+    (unfinished / "log.jsonl").write_text("")
+    before = state_of(first.folder.path)
+    second = follow(config)
+    assert state_of(first.folder.path) == before
+    assert second.config == first.config
+    assert ids_of(second) == ids_of(first)
+    assert second.training.shards.manifest == first.training.shards.manifest
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "shards/training", "shards/validation"])
+def test_a_process_that_follows_repairs_nothing(config: RunConfig, name: str) -> None:
+    folder = heard(config)[0].folder.path
+    (folder / name).rename(folder / "away")
+    before = state_of(folder)
+    with pytest.raises(TrainingError, match=f"{name}: was not prepared by the first process as"):
+        follow(config)
+    assert state_of(folder) == before
+
+
+def test_a_process_that_follows_into_another_folder_leaves_it_alone(config: RunConfig) -> None:
+    with pytest.raises(TrainingError, match="all processes must see the same folder and files"):
+        follow(config)
+    embedded = RunConfig(run_dir=config.run_dir, corpus=CorpusConfig(embedded="copy"))
+    with pytest.raises(CorpusError, match=r"train\.digits: no such file"):
+        follow(embedded)
+    assert config.run_dir is not None
+    assert not config.run_dir.exists()
 
 
 PREPARE = """
