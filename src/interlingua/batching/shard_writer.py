@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -172,7 +172,10 @@ class ShardWriter:
         Raises:
             OutputError: the disk is full, or the like; what was written before stays, to be taken up again.
         """
-        self.close()
+        with self._told():
+            for file in self._files.values():
+                file.close()  # a file system may say only now that something did not arrive
+        self._files = {}
         files = {
             name: {
                 "dtype": dtype,
@@ -202,9 +205,10 @@ class ShardWriter:
         return open_shards(self.folder)
 
     def close(self) -> None:
-        """Close the files; what is written stays."""
+        """Close the files; what is written stays, and what did not arrive any more is cut off by ``take_up``."""
         for file in self._files.values():
-            file.close()
+            with suppress(OSError):
+                file.close()
         self._files = {}
 
     def _heading(self) -> str:

@@ -1,5 +1,6 @@
 """Shards that are written chunk by chunk, and taken up again after an interruption at any byte."""
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -105,22 +106,44 @@ def test_what_was_made_from_something_else_is_not_taken_up(tmp_path: Path) -> No
         open_shards(tmp_path / "shards", made_from=MADE_FROM)
 
 
+class Full(io.RawIOBase):
+    """A file on a disk without room."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: object) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_what_fails_to_arrive_at_the_very_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = write(tmp_path, [0, 1, 2])
+    late = io.BufferedWriter(Full())
+    late.write(b"0")
+    monkeypatch.setitem(writer._files, "target_ids", late)
+    with pytest.raises(OutputError, match="No space left on device"):
+        writer.finish()
+    writer.close()
+    again = writer_of(tmp_path)
+    assert again.take_up() == 3
+    again.finish()
+    check(tmp_path)
+
+
 def test_a_disk_that_fills_up_is_told_and_what_is_written_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = write(tmp_path, [0])
 
-    class Full:
-        def write(self, _: bytes) -> None:
-            raise OSError(28, "No space left on device")
-
-        def close(self) -> None: ...
-
     writer._files["target_ids"].close()
-    monkeypatch.setitem(writer._files, "target_ids", Full())
+    monkeypatch.setitem(writer._files, "target_ids", io.BufferedWriter(Full()))
+    files = list(writer._files.values())
     with pytest.raises(OutputError, match=r"shards: cannot be written \(No space left on device"):
         writer.append(chunk_of(1))
-    writer.close()
+    writer.close()  # where what the buffer holds fails to arrive once more
+    assert all(file.closed for file in files)
     again = writer_of(tmp_path)
     assert again.take_up() == 1
     for number in (1, 2):
