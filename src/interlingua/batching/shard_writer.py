@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -169,12 +169,16 @@ class ShardWriter:
     def finish(self) -> Shards:
         """Put the shards in place and open them.
 
+        What can fail for want of room is done before any file is moved.
+
         Raises:
             OutputError: the disk is full, or the like; what was written before stays, to be taken up again.
         """
         with self._told():
             for file in self._files.values():
-                file.close()  # a file system may say only now that something did not arrive
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()  # each may say only now that something did not arrive
         self._files = {}
         files = {
             name: {
@@ -186,8 +190,7 @@ class ShardWriter:
             if not name.endswith("text_lengths")
         }
         with self._told(), replace_folder(self.folder) as fresh:
-            for name in files:
-                _link(self.unfinished / name, fresh / name)
+            stored = tuple(files)
             for name in self.dtypes:
                 if name.endswith("lengths"):
                     offsets = name.replace("lengths", "offsets")
@@ -200,7 +203,9 @@ class ShardWriter:
                 made_from=self.made_from,
                 files=files,
             )
-            (fresh / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+            _write(fresh / MANIFEST, [manifest.to_json().encode()])
+            for name in stored:
+                _link(self.unfinished / name, fresh / name)
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return open_shards(self.folder)
 
@@ -272,22 +277,39 @@ def _unfinished(folder: Path) -> Path:
 
 
 def _link(written: Path, place: Path) -> None:
-    """Give a file its second name, so that its first one is still there if anything goes wrong."""
+    """Give a file its second name, so that its first one is still there if anything goes wrong.
+
+    Not every file system has links. On one that has none the file loses its first name, so that whoever is killed
+    just then begins anew.
+    """
     try:
         os.link(written, place)
-    except OSError:  # not every file system has links
+    except OSError:
         written.rename(place)
+
+
+def _write(path: Path, rows: Iterable[bytes]) -> None:
+    """Write a file, and let it arrive on the disk."""
+    with path.open("wb") as file:
+        file.writelines(rows)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _add_up(lengths: Path, offsets: Path, end: int) -> dict[str, Any]:
     """Write where each sentence starts, from lengths of which each counts ``end`` symbols that are not stored."""
     digest, size = hashlib.sha256(), 0
-    with lengths.open("rb") as file, offsets.open("wb") as out:
-        first = np.zeros(1, dtype="<i8").tobytes()
-        for row in chain((first,), _sums(file, end)):
-            out.write(row)
+
+    def counted(rows: Iterable[bytes]) -> Iterator[bytes]:
+        nonlocal size
+        for row in rows:
             digest.update(row)
             size += len(row)
+            yield row
+
+    with lengths.open("rb") as file:
+        first = np.zeros(1, dtype="<i8").tobytes()
+        _write(offsets, counted(chain((first,), _sums(file, end))))
     return {"dtype": "int64", "size": size, "sha256": digest.hexdigest()}
 
 

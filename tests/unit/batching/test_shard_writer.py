@@ -2,12 +2,14 @@
 
 import io
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from interlingua.batching import shard_writer
 from interlingua.batching.shard_writer import EncodedChunk, ShardWriter
 from interlingua.batching.shards import StoredPairs, open_shards
 from interlingua.errors import CorpusError, OutputError
@@ -122,6 +124,7 @@ def test_what_fails_to_arrive_at_the_very_end_is_told(
     writer = write(tmp_path, [0, 1, 2])
     late = io.BufferedWriter(Full())
     late.write(b"0")
+    writer._files["target_ids"].close()
     monkeypatch.setitem(writer._files, "target_ids", late)
     with pytest.raises(OutputError, match="No space left on device"):
         writer.finish()
@@ -148,6 +151,32 @@ def test_a_disk_that_fills_up_is_told_and_what_is_written_stays(
     assert again.take_up() == 1
     for number in (1, 2):
         again.append(chunk_of(number))
+    again.finish()
+    check(tmp_path)
+
+
+@pytest.mark.parametrize("step", ["offsets", "manifest"])
+def test_without_links_a_disk_that_fills_up_at_the_end_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    writer = write(tmp_path, [0, 1, 2])
+    put = shard_writer._write
+
+    def fill_up(path: Path, rows: Iterable[bytes]) -> None:
+        if step in path.name:
+            raise OSError(28, "No space left on device")
+        put(path, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shard_writer, "_write", fill_up)
+        with pytest.raises(OutputError, match="No space left on device"):
+            writer.finish()
+    again = writer_of(tmp_path)
+    assert again.take_up() == 3
     again.finish()
     check(tmp_path)
 
