@@ -7,6 +7,7 @@ of a file is not text and is left out.
 
 import codecs
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         CorpusError: the file is missing or not readable, or holds bytes that are not UTF-8.
     """
-    with _open(path) as file:
+    with _reading(path) as file:
         data = file.read()
     try:
         text = data.decode("utf-8")
@@ -89,7 +90,7 @@ def read_blocks(path: Path, num_lines: int) -> Iterator[LineBlock]:
         CorpusError: as ``read_lines``, when the wrong bytes are reached.
     """
     position, lines_before, head = 0, 0, b""
-    with _open(path) as file:
+    with _reading(path) as file:
         while data := b"".join(islice(file, num_lines)):
             head = head or data[:16]
             try:
@@ -112,7 +113,7 @@ def read_span(path: Path, start: int, end: int, checksum: int) -> list[str]:
     Raises:
         CorpusError: the file is missing, not readable, or holds something else there now.
     """
-    with _open(path) as file:
+    with _reading(path) as file:
         file.seek(start)
         data = file.read(end - start)
     if len(data) != end - start or crc32(data) != checksum:
@@ -126,7 +127,7 @@ def read_chunks(path: Path) -> Iterator[bytes]:
     Raises:
         CorpusError: the file is missing or not readable.
     """
-    with _open(path) as file:
+    with _reading(path) as file:
         while chunk := file.read(_BLOCK):
             yield chunk
 
@@ -206,6 +207,19 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
                     f"{path}, line {number}, character {error.start + 1}: "
                     f"{line[error.start]!a} is half a character and has no UTF-8 form; remove it"
                 ) from error
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, and explain what goes wrong while it is read: a bad disk, a server that is gone."""
+    with _open(path) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise CorpusError(
+                f"{path}: cannot be read to its end ({error.strerror or error}); "
+                "check the disk or the network that it is on"
+            ) from error
 
 
 def _open(path: Path) -> BinaryIO:

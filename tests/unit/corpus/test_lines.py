@@ -1,8 +1,9 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.lines import count_lines, read_lines, write_lines
+from interlingua.corpus.lines import count_lines, read_blocks, read_lines, read_span, write_lines
 from interlingua.errors import CorpusError, OutputError
 
 
@@ -37,6 +38,24 @@ def test_a_line_ends_at_a_line_feed_and_nowhere_else(
     path = _file(tmp_path, data)
     assert read_lines(path) == lines
     assert count_lines(path) == len(lines)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails")
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_lines,
+        count_lines,
+        lambda path: list(read_blocks(path, 10)),
+        lambda path: read_span(path, 0, 10, 0),
+    ],
+    ids=["lines", "count", "blocks", "span"],
+)
+def test_a_file_that_fails_while_it_is_read_is_named(read: Callable[[Path], object]) -> None:
+    with pytest.raises(
+        CorpusError, match=r"/proc/self/mem: cannot be read to its end \(Input/output"
+    ):
+        read(Path("/proc/self/mem"))
 
 
 def test_invalid_bytes_are_refused_with_file_line_and_byte(tmp_path: Path) -> None:
