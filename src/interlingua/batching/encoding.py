@@ -31,11 +31,12 @@ from interlingua.tokenization.pair import TokenizerPair
 __all__ = ["WORKER_COMMAND", "Encoder", "encode_chunks", "serve"]
 
 WORKER_COMMAND = (
-    "import sys; sys.path.append(sys.argv[1]); "
-    "from interlingua.batching.encoding import serve; serve()"
+    "import sys; sys.path.insert(0, sys.argv[1]); import interlingua; "
+    "sys.path.append(sys.path.pop(0)); from interlingua.batching.encoding import serve; serve()"
 )
 """What a worker runs. It is started as a program and not forked: a fork would copy the locks of torch's threads, and
-would start with the memory of its parent."""
+would start with the memory of its parent. The folder of this very package comes first, so that no other installed
+version is taken, and then last, so that nothing else in it takes the place of a module of Python."""
 
 
 @dataclass(frozen=True, slots=True)

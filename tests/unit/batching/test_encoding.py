@@ -44,6 +44,18 @@ def test_several_processes_give_what_one_gives_in_the_same_order(
     assert together == alone
 
 
+def test_workers_take_the_package_of_their_parent(
+    tmp_path: Path, chunks: list[Chunk], encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other/interlingua"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise RuntimeError('another version')\n")
+    paths = [str(other.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    folder = tmp_path / "tokenizer"
+    assert len(list(encode_chunks(encoder, chunks, tokenizers=folder, workers=2))) == 9
+
+
 def test_a_chunk_is_cut_tagged_and_counted(chunks: list[Chunk], encoder: Encoder) -> None:
     encoded = encoder.encode(chunks[0])
     assert encoded.pairs == 6
