@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -158,9 +159,10 @@ class _Worker:
         root = str(Path(errors.__file__).parents[1])
         # -P: a file of the current folder must not take the place of a module.
         command = [sys.executable, "-P", "-c", WORKER_COMMAND, root]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
-        )
+        with _without_interrupts():
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20
+            )
         self._say(settings)
 
     def ask(self, chunk: Chunk) -> EncodedChunk:
@@ -210,9 +212,21 @@ class _Worker:
         )
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment. A process that is started in it never hears of Ctrl-C, from its first moment on.
+
+    It is for the parent, which ends its workers.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def serve() -> None:
     """Be a worker: read settings and then chunks from standard input, and write what they became."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     try:
         _answer(sys.stdin.buffer, sys.stdout.buffer)
     except BrokenPipeError:

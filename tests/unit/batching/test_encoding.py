@@ -101,6 +101,21 @@ def test_a_process_that_is_killed_ends_the_work_in_words(
         list(encode_chunks(encoder, chunks, tokenizers=tmp_path / "tokenizer", workers=2))
 
 
+def test_ctrl_c_at_any_moment_is_for_the_parent_alone(
+    tmp_path: Path, chunks: list[Chunk], encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = encoding._Worker.__init__
+
+    def interrupted(self: encoding._Worker, settings: dict[str, object]) -> None:
+        begin(self, settings)
+        os.kill(self._process.pid, signal.SIGINT)
+
+    monkeypatch.setattr(encoding._Worker, "__init__", interrupted)
+    folder = tmp_path / "tokenizer"
+    assert len(list(encode_chunks(encoder, chunks, tokenizers=folder, workers=2))) == 9
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def test_who_stops_listening_leaves_no_process_behind(
     tmp_path: Path, chunks: list[Chunk], encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
