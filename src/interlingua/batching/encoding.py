@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -173,9 +173,15 @@ class _Worker:
         answer = self._process.stdout
         assert answer is not None
         heading = answer.readline()
-        if not heading.endswith(b"\n"):
-            self._gone()
-        told = json.loads(heading)
+        try:
+            told = json.loads(heading)
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            if not heading.endswith(b"\n"):
+                self._gone()
+            self.end()  # something in it prints, and nobody knows where its answers begin
+            self._give_up(f"answered {heading[:60]!r}")
         if "error" in told:
             raise getattr(errors, told["error"])(told["message"])
         rows = {name: answer.read(size) for name, size in told["sizes"].items()}
@@ -204,11 +210,15 @@ class _Worker:
         except OSError:
             self._gone()
 
-    def _gone(self) -> None:
+    def _gone(self) -> NoReturn:
         status = self._process.wait()
+        why = "perhaps for want of memory" if status < 0 else "and its own message stands above"
+        self._give_up(f"was ended (status {status}), {why}")
+
+    def _give_up(self, what: str) -> NoReturn:
         raise InterlinguaError(
-            f"a process that cuts text into tokens was ended (status {status}), perhaps for want of memory; "
-            "the same command goes on from there, and with --training.threads 1 it takes less"
+            f"a process that cuts text into tokens {what}; the same command goes on from there, "
+            "and with --training.threads 1 it takes less memory and no other process"
         )
 
 

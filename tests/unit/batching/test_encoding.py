@@ -96,8 +96,37 @@ def test_a_process_that_is_killed_ends_the_work_in_words(
 
     monkeypatch.setattr(encoding._Worker, "ask", kill_first)
     with pytest.raises(
-        InterlinguaError, match=r"was ended \(status -9\).*the same command goes on"
+        InterlinguaError,
+        match=r"was ended \(status -9\), perhaps for want of memory; the same command",
     ):
+        list(encode_chunks(encoder, chunks, tokenizers=tmp_path / "tokenizer", workers=2))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "sys.exit('what went wrong')",
+            r"was ended \(status 1\), and its own message stands above;",
+        ),
+        (
+            "print('{', flush=True); sys.stdin.read()",
+            r"answered b'\{\\n'; the same command goes on",
+        ),
+        ("print('[]', flush=True); sys.stdin.read()", r"answered b'\[\]\\n'; the same command"),
+        ("print('{', end='')", r"was ended \(status 0\), and its own message stands above;"),
+    ],
+)
+def test_a_process_that_answers_nonsense_or_nothing_is_ended_and_told_in_words(
+    tmp_path: Path,
+    chunks: list[Chunk],
+    encoder: Encoder,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    words: str,
+) -> None:
+    monkeypatch.setattr(encoding, "WORKER_COMMAND", f"import sys; {code}")
+    with pytest.raises(InterlinguaError, match=words):
         list(encode_chunks(encoder, chunks, tokenizers=tmp_path / "tokenizer", workers=2))
 
 
