@@ -211,7 +211,8 @@ class TrainingConfig(Section):
     )
     """Where the matrices are multiplied; auto takes a graphics card when there is one."""
     threads: int | None = Field(default=None, ge=1)
-    """CPU threads of a process (None: all cores, shared among the processes of one machine)."""
+    """CPU threads of a process (None: all cores, shared among the processes of one machine). Before training, also the
+    number of processes that cut text into tokens, 16 at most (None: one a core)."""
     worker_timeout: float = Field(default=1800.0, gt=0.0)
     """Seconds that the processes of a run under torchrun wait for one that does not answer, before all end."""
 

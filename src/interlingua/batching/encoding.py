@@ -104,7 +104,7 @@ def encode_chunks(
 
     Raises:
         CorpusError, TokenizerError: as ``Encoder.encode``.
-        InterlinguaError: a process was ended by somebody else.
+        InterlinguaError: a process ended, or was ended by somebody else.
     """
     if workers < 2:
         yield from map(encoder.encode, chunks)
@@ -115,8 +115,10 @@ def encode_chunks(
         "prefixes": encoder.prefixes,
         "keep_text": encoder.keep_text,
     }
-    crew = [_Worker(settings) for _ in range(workers)]
+    crew: list[_Worker] = []
     try:
+        while len(crew) < workers:
+            crew.append(_Worker(settings))
         yield from _in_order(crew, chunks)
     finally:
         for worker in crew:
@@ -124,7 +126,7 @@ def encode_chunks(
 
 
 def _in_order(crew: Sequence["_Worker"], chunks: Iterable[Chunk]) -> Iterator[EncodedChunk]:
-    """Give each chunk to whoever is free; a few may be done before their turn, never many."""
+    """Give each chunk to whoever is free; at most two more than there are workers are under way or wait."""
     free: SimpleQueue[_Worker] = SimpleQueue()
     for worker in crew:
         free.put(worker)
@@ -141,7 +143,7 @@ def _in_order(crew: Sequence["_Worker"], chunks: Iterable[Chunk]) -> Iterator[En
         try:
             for chunk in chunks:
                 waiting.append(threads.submit(ask, chunk))
-                if len(waiting) > 2 * len(crew):
+                if len(waiting) == len(crew) + 2:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -212,6 +214,7 @@ class _Worker:
 
     def _gone(self) -> NoReturn:
         status = self._process.wait()
+        self.end()
         why = "perhaps for want of memory" if status < 0 else "and its own message stands above"
         self._give_up(f"was ended (status {status}), {why}")
 

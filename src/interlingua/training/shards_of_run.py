@@ -1,9 +1,9 @@
 """The ids of a run: opened if they are there and fit, written if not, taken up if they were begun."""
 
 import hashlib
-import os
 from collections.abc import Callable
-from itertools import islice
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from interlingua.batching.shards import Shards, open_shards
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus import scan
 from interlingua.errors import CorpusError, TrainingError
+from interlingua.hardware import num_cores
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.corpus_of_run import RunCorpus
@@ -24,6 +25,9 @@ Say = Callable[[str], None]
 
 _PAIRS_FOR_WORKERS = 60_000
 """Fewer pairs are not worth the half second that a process takes to start."""
+
+_MOST_WORKERS = 16
+"""Each takes memory for a tokenizer and a chunk, and this process puts away what more of them would cut."""
 
 
 def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int, ...], ...]:
@@ -123,16 +127,15 @@ def _write_shards(
     done = writer.take_up()
     if done:
         say(f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already")
-    chunks = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
-    workers = config.training.threads or _num_cores()
-    if len(text) < _PAIRS_FOR_WORKERS:
-        workers = 1
-    try:
+    missing = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
+    most = min(config.training.threads or num_cores(), _MOST_WORKERS)
+    first = list(islice(missing, most))
+    workers = len(first) if len(text) >= _PAIRS_FOR_WORKERS else 1
+    chunks = chain(first, missing)
+    with closing(writer):
         for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
             writer.append(chunk)
         return writer.finish()
-    finally:
-        writer.close()
 
 
 def _checksums(folder: Path) -> dict[str, str]:
@@ -140,8 +143,3 @@ def _checksums(folder: Path) -> dict[str, str]:
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.iterdir())
     }
-
-
-def _num_cores() -> int:
-    mine = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(mine(0)) if mine else os.cpu_count() or 1

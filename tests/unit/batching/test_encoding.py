@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,22 @@ def test_ctrl_c_at_any_moment_is_for_the_parent_alone(
     folder = tmp_path / "tokenizer"
     assert len(list(encode_chunks(encoder, chunks, tokenizers=folder, workers=2))) == 9
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_no_more_chunks_are_under_way_than_two_beyond_the_workers(
+    tmp_path: Path, chunks: list[Chunk], encoder: Encoder
+) -> None:
+    taken: list[Chunk] = []
+
+    def counted() -> Iterator[Chunk]:
+        for chunk in chunks:
+            taken.append(chunk)
+            yield chunk
+
+    stream = encode_chunks(encoder, counted(), tokenizers=tmp_path / "tokenizer", workers=2)
+    for number, _ in enumerate(stream):
+        assert len(taken) <= number + 4
+    assert taken == chunks
 
 
 def test_who_stops_listening_leaves_no_process_behind(

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,19 @@ import numpy as np
 import pytest
 import torch
 
+from interlingua.batching.encoding import Encoder
+from interlingua.batching.shard_writer import EncodedChunk
 from interlingua.batching.shards import open_shards
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.corpus import scan
 from interlingua.corpus.fingerprint import FileState
 from interlingua.corpus.lines import read_lines
 from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.scan import Chunk
 from interlingua.corpus.split import split_validation
 from interlingua.errors import ConfigError, CorpusError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.training import corpus_of_run
+from interlingua.training import corpus_of_run, shards_of_run
 from interlingua.training import prepare as prepare_module
 from interlingua.training.prepare import Prepared, prepare, prepare_locked, run_dir_of
 from interlingua.training.run_folder import RunFolder
@@ -166,6 +169,27 @@ def test_damaged_shards_are_made_again(config: RunConfig) -> None:
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert ids_of(heard(config)[0]) == first
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("lines", "threads", "workers"), [(60, 50, 2), (16, 3, 3), (16, 50, 7), (3, 50, 16)]
+)
+def test_no_more_processes_are_started_than_have_work(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch, lines: int, threads: int, workers: int
+) -> None:
+    asked: list[int] = []
+
+    def alone(encoder: Encoder, chunks: Iterable[Chunk], **how: Any) -> Iterator[EncodedChunk]:
+        asked.append(how["workers"])
+        yield from map(encoder.encode, chunks)
+
+    for path in (*config.corpus.source, *config.corpus.target):
+        path.write_text("".join(f"{line} {number}\n" for number, line in enumerate(LINES[:112])))
+    monkeypatch.setattr(scan, "LINES_A_CHUNK", lines)
+    monkeypatch.setattr(shards_of_run, "_PAIRS_FOR_WORKERS", 55)
+    monkeypatch.setattr(shards_of_run, "encode_chunks", alone)
+    heard(with_values(config, {"training": {"threads": threads}, "corpus": {"valid_size": 50}}))
+    assert asked == [workers, 1]
 
 
 def test_what_a_process_left_that_was_killed_when_all_was_written_goes(config: RunConfig) -> None:
