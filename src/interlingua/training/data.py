@@ -75,7 +75,7 @@ class TrainingData:
         """Return the pairs of each batch of one epoch."""
         drawn = self.drawn(epoch)
         batches = epoch_order(
-            *self._lengths(epoch), batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch
+            *self._lengths(drawn), batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch
         )
         return batches if drawn is None else [drawn[places] for places in batches]
 
@@ -94,19 +94,18 @@ class TrainingData:
     @property
     def target_tokens(self) -> int:
         """Target tokens of the first epoch, the end symbols included."""
-        return int(self._lengths(0)[1].sum(dtype=np.int64))
+        return int(self._lengths(self.drawn(0))[1].sum(dtype=np.int64))
 
     def count_batches(self, batch_tokens: int) -> int:
         """Return how many batches of so many tokens make an epoch, whatever the seed; of many pairs about."""
-        source, target = self._lengths(0)
+        source, target = self._lengths(self.drawn(0))
         every = max(1, len(source) // _PAIRS_COUNTED)
         order = epoch_order(
             source[::every], target[::every], batch_tokens=batch_tokens, seed=0, epoch=0
         )
         return every * len(order)
 
-    def _lengths(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = self.drawn(epoch)
+    def _lengths(self, drawn: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         lengths = self.shards.source_lengths, self.shards.target_lengths
         return lengths if drawn is None else (lengths[0][drawn], lengths[1][drawn])
 

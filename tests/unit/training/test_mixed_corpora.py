@@ -2,13 +2,16 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from interlingua.batching.mixing import draw_pairs
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.config_files import load_config
 from interlingua.errors import ConfigError
 from interlingua.tokenization.vocabulary import SPECIAL_PIECES
+from interlingua.training import data
 from interlingua.training.prepare import Prepared, prepare
 
 CLEAN = [f"casa {i} are {i % 7} uși" for i in range(60)]
@@ -65,6 +68,21 @@ def test_weights_say_how_often_the_pairs_of_a_file_come(
     whole = prepared_with(files)
     assert prepared.training.target_tokens != whole.training.target_tokens
     assert prepared.training.shards.manifest == whole.training.shards.manifest
+
+
+def test_the_pairs_of_an_epoch_are_drawn_once(
+    files: dict[str, tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = prepared_with(files, weights=[0.5, 2]).training
+    drawn: list[int] = []
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        drawn.append(named["epoch"])
+        return draw_pairs(*arguments, **named)
+
+    monkeypatch.setattr(data, "draw_pairs", counted)
+    training.order(3)
+    assert drawn == [3]
 
 
 def test_a_temperature_becomes_weights_and_says_which(
