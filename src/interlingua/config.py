@@ -35,7 +35,7 @@ def _as_tuple(value: object) -> object:
 
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
-Weight = Annotated[float, Field(gt=0.0, le=1000.0)]
+Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
 
 
@@ -383,7 +383,7 @@ def _type_in_words(field: FieldInfo, types: tuple[Any, ...]) -> str:
         if Path in items:
             return "the name of a file, or a list of them"
         if float in items:
-            return "a number above 0 and at most 1,000, or a list of them"
+            return "a number from 0.000001 to 1,000, or a list of them"
         return 'a symbol such as "<bt>", or a list of them'
     if field.examples:
         return "one of " + ", ".join(map(str, field.examples))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Philox
 from numpy.typing import NDArray
 
-__all__ = ["draw_pairs", "temperature_weights"]
+__all__ = ["draw_pairs", "ever_draws", "temperature_weights"]
 
 Indices = NDArray[np.integer[Any]]
 
@@ -73,6 +73,19 @@ def draw_pairs(
             start += stop - place
         first += size
     return np.concatenate(drawn)
+
+
+def ever_draws(sizes: Sequence[int], weights: Sequence[float]) -> bool:
+    """Tell whether any epoch has a pair; with a weight of 0.25 and one pair it is one epoch in four.
+
+    Args:
+        sizes: pairs of each file.
+        weights: for each file how often its pairs come in an epoch; none, or one a file.
+    """
+    return any(
+        size and round(weight * _EXACT)
+        for size, weight in zip(sizes, weights or [1] * len(sizes), strict=True)
+    )
 
 
 def _shuffle(size: int, seed: int, part: int, turn: int) -> NDArray[np.int64]:

@@ -9,10 +9,11 @@ from itertools import accumulate
 import numpy as np
 
 from interlingua.batching.batch import Batch, make_batch
-from interlingua.batching.mixing import draw_pairs
+from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
 from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Cursor", "TrainingData"]
@@ -59,7 +60,16 @@ class TrainingData:
     """Orders of epochs to come, while another thread works on them."""
 
     def batches(self, cursor: Cursor) -> Iterator[tuple[Batch, Cursor]]:
-        """Yield batches from ``cursor`` on, without end, each with the cursor that follows it."""
+        """Yield batches from ``cursor`` on, without end, each with the cursor that follows it.
+
+        Raises:
+            CorpusError: there will never be one.
+        """
+        if not ever_draws(self.shards.parts, self.weights):
+            raise CorpusError(
+                f"no epoch has a pair: the files have {', '.join(map(str, self.shards.parts))} usable pairs, and "
+                f"corpus.weights = {', '.join(map(str, self.weights)) or 'none'}; raise the weights, or add pairs"
+            )
         epoch, start = cursor.epoch, cursor.batch
         while True:
             order = self.ahead.pop(epoch).result() if epoch in self.ahead else self.order(epoch)

@@ -1,6 +1,7 @@
 """Several corpora in one run: weights, temperature, tags."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from interlingua.batching.mixing import draw_pairs
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.config_files import load_config
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.tokenization.vocabulary import SPECIAL_PIECES
 from interlingua.training import data
+from interlingua.training.data import Cursor
 from interlingua.training.prepare import Prepared, prepare
 
 CLEAN = [f"casa {i} are {i % 7} uși" for i in range(60)]
@@ -146,6 +148,18 @@ def test_a_file_of_blank_lines_is_a_part_without_pairs(
     assert times(prepared) == dict.fromkeys(range(60), 1)
 
 
+def test_an_epoch_may_be_empty_but_not_every_one(files: dict[str, tuple[Path, ...]]) -> None:
+    for side in ("source", "target"):
+        files[side][0].write_text("casa\n")
+        files[side][1].write_text("\n")
+    training = prepared_with(files, weights=[0.25, 1]).training
+    batch, cursor = next(training.batches(Cursor()))
+    assert (batch.pair_ids, cursor) == ((0,), Cursor(4, 0))
+    for weights in ((4e-7, 1.0), (0.0, 0.0)):
+        with pytest.raises(CorpusError, match="no epoch has a pair: the files have 1, 0 usable"):
+            next(replace(training, weights=weights).batches(Cursor()))
+
+
 @pytest.mark.parametrize("change", [{"weights": [1, 3]}, {"tags": ["", "<x>"]}])
 def test_a_run_that_has_begun_keeps_its_mixture(
     files: dict[str, tuple[Path, ...]], change: dict[str, object]
@@ -168,8 +182,9 @@ def test_a_run_that_has_begun_keeps_its_mixture(
         ("tags = ['<b t>', '']", 'it takes a symbol such as "<bt>", or a list of them'),
         ("tags = ['<s>', '']", "corpus.tags holds <s>, which means something else"),
         ("tags = ['<0x41>', '']", "corpus.tags holds <0x41>, which means something else"),
-        ("weights = [0, 1]", "a number above 0 and at most 1,000, or a list of them"),
-        ("weights = ['a', 1]", "a number above 0 and at most 1,000, or a list of them"),
+        ("weights = [0, 1]", "a number from 0.000001 to 1,000, or a list of them"),
+        ("weights = [4e-7, 1]", "a number from 0.000001 to 1,000, or a list of them"),
+        ("weights = ['a', 1]", "a number from 0.000001 to 1,000, or a list of them"),
         ("temperature = 0.5", "it takes a number at least 1.0"),
         ("temperature = 2\nweights = [1, 2]", "both say how often a file comes; take one"),
     ],
