@@ -208,7 +208,10 @@ def open_shards(folder: Path, *, made_from: Json | None = None) -> Shards:
         check.result()
     rows = {name: _load(folder / name, manifest.files[name]["dtype"]) for name in names}
     for name in names:
-        if name.endswith(("_ids", "_text")):
+        if name.endswith("_lengths") or name == "lines":
+            if len(rows[name]) != manifest.pairs:
+                raise CorpusError(f"{folder / name}: does not fit the number of pairs; {_REMEDY}")
+        elif name.endswith(("_ids", "_text")):
             offsets = name.removesuffix("_ids") + "_offsets"
             if len(rows[offsets]) != manifest.pairs + 1 or int(rows[offsets][-1]) != len(
                 rows[name]
@@ -238,16 +241,19 @@ def read_manifest(folder: Path) -> ShardManifest:
         raise CorpusError(
             f"{path}: is of version {content.get('version')!r}, and only {VERSION} can be read; {_REMEDY}"
         )
-    files, pairs = content.get("files"), content.get("pairs")
-    if not isinstance(files, dict) or not isinstance(pairs, int):
-        raise CorpusError(f"{path}: lacks its list of files or its number of pairs; {_REMEDY}")
-    return ShardManifest(
-        pairs=pairs,
-        parts=tuple(content.get("parts", (pairs,))),
-        truncated=dict(content.get("truncated", {})),
-        made_from=dict(content.get("made_from", {})),
-        files=files,
-    )
+    try:
+        pairs, parts = content["pairs"], tuple(content["parts"])
+        truncated, made_from = dict(content["truncated"]), dict(content["made_from"])
+        files = dict(content["files"])
+        if any(type(n) is not int or n < 0 for n in (pairs, *parts, *truncated.values())):
+            raise TypeError("a count is no whole number")
+        if sum(parts) != pairs:
+            raise ValueError("its parts do not add up to its pairs")
+    except KeyError as error:
+        raise CorpusError(f"{path}: lacks its {error.args[0]}; {_REMEDY}") from error
+    except (TypeError, ValueError) as error:
+        raise CorpusError(f"{path}: is damaged ({error}); {_REMEDY}") from error
+    return ShardManifest(pairs, parts, truncated, made_from, files)
 
 
 def _check(folder: Path, name: str, expected: Any) -> None:

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_a_truncated_changed_or_missing_file_is_refused_by_name(tmp_path: Path, 
         ('{"format": "something else"}', "does not describe shards"),
         ('{"format": "interlingua-shards", "version": 99}', "is of version 99"),
         ('{"format": "interlingua-shards", "version": 1}', "is of version 1, and only 2"),
-        ('{"format": "interlingua-shards", "version": 2}', "lacks its list of files"),
+        ('{"format": "interlingua-shards", "version": 2}', "lacks its pairs"),
     ],
 )
 def test_a_foreign_manifest_is_refused(tmp_path: Path, manifest: str, message: str) -> None:
@@ -90,11 +91,51 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         open_shards(tmp_path)
 
 
-def test_offsets_that_do_not_fit_the_ids_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "row", "message"),
+    [
+        ("source_offsets", np.array([0, 1, 2, 3], "<i8"), "does not fit its ids"),
+        ("target_lengths", np.array([2, 3], "<i4"), "does not fit the number of pairs"),
+        ("lines", np.array([1, 2, 3, 4], "<i8"), "does not fit the number of pairs"),
+    ],
+)
+def test_rows_that_do_not_fit_each_other_are_refused(
+    tmp_path: Path, name: str, row: np.ndarray, message: str
+) -> None:
     write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
     path = tmp_path / "shards" / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["pairs"] = 4
+    data = row.tobytes()
+    digest = hashlib.sha256(data).hexdigest()
+    manifest["files"][name] |= {"size": len(data), "sha256": digest}
     path.write_text(json.dumps(manifest))
-    with pytest.raises(CorpusError, match="does not fit its ids"):
+    (tmp_path / "shards" / name).write_bytes(data)
+    with pytest.raises(CorpusError, match=f"{name}: {message}"):
+        open_shards(tmp_path / "shards")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"pairs": 4}, "its parts do not add up to its pairs"),
+        ({"pairs": 4, "parts": [4]}, "source_offsets: does not fit its ids"),
+        ({"parts": [1, 1]}, "its parts do not add up"),
+        ({"parts": 3}, "is damaged"),
+        ({"parts": [3.0]}, "a count is no whole number"),
+        ({"parts": [4, -1]}, "a count is no whole number"),
+        ({"pairs": True, "parts": [1]}, "a count is no whole number"),
+        ({"truncated": {"source": "2"}}, "a count is no whole number"),
+        ({"truncated": [1]}, "is damaged"),
+        ({"made_from": None}, "is damaged"),
+        ({"files": ["source_ids"]}, "is damaged"),
+        ({"files": {}}, "is truncated or has been changed"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(
+    tmp_path: Path, damage: dict[str, object], message: str
+) -> None:
+    write_shards(tmp_path / "shards", _SOURCES, _TARGETS)
+    path = tmp_path / "shards" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    with pytest.raises(CorpusError, match=message):
         open_shards(tmp_path / "shards")
