@@ -63,7 +63,7 @@ def train_tokenizer(
     Raises:
         TokenizerError: an argument makes no sense, or ``texts`` holds no text.
     """
-    _check(kind, vocabulary_size - len(tags), lowercase=lowercase, byte_level=byte_level)
+    _check(kind, vocabulary_size, len(tags), lowercase=lowercase, byte_level=byte_level)
     normaliser = Normaliser("none" if byte_level else as_form(normalization), lowercase)
     words = _count_words(texts, normaliser)
     if byte_level:
@@ -88,7 +88,9 @@ def _places_of(tags: Sequence[str], pieces: Sequence[str]) -> frozenset[int]:
     return frozenset(pieces.index(tag) for tag in tags)
 
 
-def _check(kind: str, vocabulary_size: int, *, lowercase: bool, byte_level: bool) -> None:
+def _check(
+    kind: str, vocabulary_size: int, num_tags: int, *, lowercase: bool, byte_level: bool
+) -> None:
     if kind not in ("bpe", "unigram", "wordpiece", "word", "char"):
         raise TokenizerError(
             f"{kind!r} is not a kind of tokenizer; choose bpe, unigram, wordpiece, word or char"
@@ -101,10 +103,12 @@ def _check(kind: str, vocabulary_size: int, *, lowercase: bool, byte_level: bool
         raise TokenizerError(
             "byte_level keeps every text as it is and lowercase changes it; choose one of the two"
         )
-    if vocabulary_size < SMALLEST_VOCABULARY:
+    smallest = SMALLEST_VOCABULARY + num_tags
+    if vocabulary_size < smallest:
+        tags = f" and {num_tags} {'is a tag' if num_tags == 1 else 'are tags'}" if num_tags else ""
         raise TokenizerError(
-            f"a vocabulary of {vocabulary_size} is too small: {len(_FIXED)} entries are special symbols and bytes; "
-            f"set tokenization.vocabulary_size to {SMALLEST_VOCABULARY} at the least, better to 1000 or more"
+            f"a vocabulary of {vocabulary_size} is too small: {len(_FIXED)} entries are special symbols and bytes"
+            f"{tags}; set tokenization.vocabulary_size to {smallest} at the least, better to 1000 or more"
         )
 
 

@@ -123,6 +123,23 @@ def test_senseless_arguments_are_refused() -> None:
         train_tokenizer(CORPUS, kind="bpe", vocabulary_size=400, byte_level=True, lowercase=True)
 
 
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [(("<a>",), "and 1 is a tag"), (("<a>", "<b>", "<c>"), "and 3 are tags")],
+)
+def test_a_size_that_the_tags_leave_no_room_in_is_told_as_it_was_typed(
+    tags: tuple[str, ...], words: str
+) -> None:
+    smallest = SMALLEST_VOCABULARY + len(tags)
+    message = (
+        f"a vocabulary of {smallest - 1} is too small: .* {words}; .* to {smallest} at the least"
+    )
+    with pytest.raises(TokenizerError, match=message):
+        train_tokenizer(CORPUS, kind="bpe", vocabulary_size=smallest - 1, tags=tags)
+    tokenizer = train_tokenizer(CORPUS, kind="bpe", vocabulary_size=smallest, tags=tags)
+    assert tokenizer.vocabulary_size == smallest
+
+
 def test_a_corpus_with_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(TokenizerError, match=r"U\+DC00"):
         train_tokenizer([*CORPUS, "oops \udc00"], kind="bpe", vocabulary_size=400)
