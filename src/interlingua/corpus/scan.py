@@ -1,4 +1,4 @@
-"""Parallel files that stay where they are: read once from end to end, and then in parts, never held as a whole.
+"""Parallel files that stay where they are: read from end to end, and then in parts, never held as a whole.
 
 The first reading checks what there is to check, and notes where every twenty-thousandth line begins and the checksum of
 what follows. So any chunk of lines can be read again on its own, by this process or another one, and is what it was.

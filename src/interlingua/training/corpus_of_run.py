@@ -1,7 +1,7 @@
 """The text that a run reads: which files, which languages, whether it is still the same.
 
-A corpus is read from end to end once. What that found (``shards/corpus.json``) is kept with the run, so that a later
-start of the same corpus need not read it again; ``corpus.lock`` says what the files held.
+A corpus is counted, and read from end to end to check it. What that found (``shards/corpus.json``) is kept with the run, so
+that a later start of the same corpus need not read it again; ``corpus.lock`` says what the files held.
 """
 
 import json
