@@ -18,7 +18,6 @@ from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.fingerprint import (
     FileFingerprint,
     FileState,
-    fingerprint,
     remember,
     remembered_or_read,
 )
@@ -294,21 +293,19 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
         return None
 
 
-def lock_corpus(folder: RunFolder, files: Sequence[Path], prints: Prints | None = None) -> None:
-    """Write what identifies the files of a run; ``prints`` is that, where it is known already."""
-    found = fingerprint(files) if prints is None else _in_order(files, prints)
-    write_text(folder.corpus_lock, json.dumps(found, indent=2) + "\n")
+def lock_corpus(folder: RunFolder, files: Sequence[Path], prints: Prints) -> None:
+    """Write what identifies the files of a run."""
+    write_text(folder.corpus_lock, json.dumps(_in_order(files, prints), indent=2) + "\n")
 
 
-def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints | None = None) -> bool:
+def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints) -> bool:
     """Tell whether a run was made from these files, wherever they lie now: what they hold decides."""
     try:
         locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
         before = [entry["sha256"] for entry in locked.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-    found = fingerprint(files) if prints is None else _in_order(files, prints)
-    return before == [entry["sha256"] for entry in found.values()]
+    return before == [entry["sha256"] for entry in _in_order(files, prints).values()]
 
 
 def _in_order(files: Sequence[Path], prints: Prints) -> dict[str, FileFingerprint]:

@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, OutputError, TrainingError
 from interlingua.training.corpus_of_run import is_locked_to, languages_of, lock_corpus
 from interlingua.training.resuming import resumed_config, set_aside
@@ -159,13 +160,13 @@ def test_a_corpus_is_known_by_its_content_not_by_its_place(tmp_path: Path) -> No
     files = [tmp_path / "a.ro", tmp_path / "a.en"]
     for file in files:
         file.write_text(f"{file.suffix}\n")
-    assert not is_locked_to(folder, files)
+    assert not is_locked_to(folder, files, fingerprint(files))
     folder.path.mkdir()
-    lock_corpus(folder, files)
+    lock_corpus(folder, files, fingerprint(files))
     moved = [file.rename(file.with_name(f"moved{file.suffix}")) for file in files]
-    assert is_locked_to(folder, moved)
+    assert is_locked_to(folder, moved, fingerprint(moved))
     moved[0].write_text("something else\n")
-    assert not is_locked_to(folder, moved)
+    assert not is_locked_to(folder, moved, fingerprint(moved))
 
 
 @pytest.mark.parametrize(
