@@ -5,7 +5,8 @@ import pytest
 from interlingua.corpus.digits import build_digit_corpus
 from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.lines import read_lines
-from interlingua.corpus.parallel import language_of, read_parallel_text
+from interlingua.corpus.parallel import language_of
+from interlingua.corpus.scan import scan_parallel
 
 
 def test_digit_sequences_have_all_lengths_and_no_sequence_is_in_two_parts() -> None:
@@ -31,9 +32,9 @@ def test_the_target_is_the_sequence_copied_or_reversed(
     files = write_embedded(name, tmp_path, seed=1)  # type: ignore[arg-type]
     assert (files.source_lang, files.target_lang) == ("digits", name)
     for source, target in files.parts:
-        pairs = read_parallel_text([source], [target])
-        assert not pairs.blank
-        for pair in pairs.pairs:
+        text = scan_parallel([source], [target])
+        assert not len(text.parts[0].blank)
+        for pair in text.pairs():
             assert pair.target.split() == pair.source.split()[::step]
 
 

@@ -3,12 +3,8 @@ from pathlib import Path
 import pytest
 
 from interlingua.corpus.pairs import SentencePair
-from interlingua.corpus.parallel import (
-    BlankPair,
-    language_of,
-    read_parallel,
-    read_parallel_text,
-)
+from interlingua.corpus.parallel import language_of, read_parallel
+from interlingua.corpus.scan import scan_parallel
 from interlingua.errors import CorpusError
 
 
@@ -38,9 +34,9 @@ def test_line_numbers_go_on_through_several_files(tmp_path: Path) -> None:
 
 def test_pairs_with_a_blank_side_are_left_out_and_listed(tmp_path: Path) -> None:
     source, target = _write(tmp_path, a_ro="unu\n \ntrei\n\n", a_en="one\ntwo\n\u00a0\t\n\n")
-    text = read_parallel_text([source], [target])
-    assert text.pairs == [SentencePair("unu", "one", 1)]
-    assert text.blank == tuple(BlankPair(source, target, line) for line in (2, 3, 4))
+    text = scan_parallel([source], [target])
+    assert list(text.pairs()) == [SentencePair("unu", "one", 1)]
+    assert text.parts[0].blank.tolist() == [1, 2, 3]
     report = text.report()
     assert report is not None
     assert report.startswith("3 pairs were left out because a side is blank: line 2, 3, 4 (")
@@ -48,7 +44,7 @@ def test_pairs_with_a_blank_side_are_left_out_and_listed(tmp_path: Path) -> None
 
 def test_only_the_first_blank_lines_of_the_first_file_are_named(tmp_path: Path) -> None:
     first, second, other = _write(tmp_path, a_ro="\n" * 7 + "x", a_en="y\n" * 8, b_ro=" \nx\n")
-    report = read_parallel_text([first, other], [second, other]).report()
+    report = scan_parallel([first, other], [second, other]).report()
     assert report == (
         "8 pairs were left out because a side is blank: "
         f"line 1, 2, 3, 4, 5 ({first} | {second}) and 3 more"
@@ -57,13 +53,13 @@ def test_only_the_first_blank_lines_of_the_first_file_are_named(tmp_path: Path) 
 
 def test_nothing_is_reported_when_nothing_was_left_out(tmp_path: Path) -> None:
     source, target = _write(tmp_path, a_ro="unu\n", a_en="one\n")
-    assert read_parallel_text([source], [target]).report() is None
+    assert scan_parallel([source], [target]).report() is None
 
 
 def test_carriage_returns_stay_in_the_text_and_are_reported(tmp_path: Path) -> None:
     source, target = _write(tmp_path, a_ro="unu\r\ndoi\r\n", a_en="one\r\ntwo\n")
-    text = read_parallel_text([source], [target])
-    assert [pair.source for pair in text.pairs] == ["unu\r", "doi\r"]
+    text = scan_parallel([source], [target])
+    assert [pair.source for pair in text.pairs()] == ["unu\r", "doi\r"]
     report = text.report()
     assert report is not None
     assert report.startswith(f"{source}: every line ends in CR")
@@ -74,10 +70,10 @@ def test_carriage_returns_stay_in_the_text_and_are_reported(tmp_path: Path) -> N
 def test_carriage_returns_are_counted(tmp_path: Path, text: str, count: int) -> None:
     lines = text.replace("\r", "")
     source, target = _write(tmp_path, a_ro=text, a_en=lines)
-    report = read_parallel_text([source], [target]).report()
+    report = scan_parallel([source], [target]).report()
     assert report is not None
     assert f"{source}: {count} of {len(lines.split())} lines end in CR" in report
-    assert read_parallel_text([target], [target]).report() is None
+    assert scan_parallel([target], [target]).report() is None
 
 
 def test_unequal_files_are_refused_with_both_counts_and_the_first_lonely_line(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.corpus.lines import count_lines, read_lines
-from interlingua.corpus.parallel import read_parallel_text
+from interlingua.corpus.scan import scan_parallel
 
 _DATA = os.environ.get("INTERLINGUA_DATA")
 pytestmark = pytest.mark.skipif(
@@ -65,9 +65,10 @@ def _path(name: str) -> Path:
 def test_a_real_corpus_is_read_with_its_documented_number_of_pairs(
     stem: str, source: str, target: str, lines: int
 ) -> None:
-    text = read_parallel_text([_path(f"{stem}.{source}")], [_path(f"{stem}.{target}")])
-    assert len(text.blank) == _BLANK.get(stem, 0)
-    assert len(text.pairs) + len(text.blank) == lines
+    text = scan_parallel([_path(f"{stem}.{source}")], [_path(f"{stem}.{target}")])
+    blank = len(text.parts[0].blank)
+    assert blank == _BLANK.get(stem, 0)
+    assert len(list(text.pairs())) + blank == lines
 
 
 def test_the_sixteen_flores_languages_have_1012_lines_each() -> None:
@@ -83,8 +84,8 @@ def test_u0085_in_newstest2009_does_not_end_a_line() -> None:
 
 def test_the_empty_line_of_the_noisy_corpus_is_reported_by_its_number() -> None:
     stem = _path("noisy_en_de/train")
-    text = read_parallel_text([stem.with_suffix(".en")], [stem.with_suffix(".de")])
-    assert [pair.line for pair in text.blank] == [5]
+    text = scan_parallel([stem.with_suffix(".en")], [stem.with_suffix(".de")])
+    assert text.parts[0].blank.tolist() == [4]
 
 
 def test_the_byte_order_mark_of_botchan_is_not_text() -> None:
