@@ -374,37 +374,81 @@ template <class Body> void over_rows(int64_t rows, int64_t sums, float *const *o
 
 // ---------------------------------------------------------------- residual, dropout, normalisation
 
+// Normalise one row, which lies in sum; returns what it was multiplied by.
+template <class T>
+inline float normalise(int64_t width, const float *sum, const float *gain, const float *shift, float epsilon, T *out,
+                       T *normal) {
+    float mean = 0.0f, variance = 0.0f;
+    for (int64_t c = 0; c < width; ++c) mean += sum[c];
+    mean /= static_cast<float>(width);
+    for (int64_t c = 0; c < width; ++c) variance += (sum[c] - mean) * (sum[c] - mean);
+    const float by = 1.0f / std::sqrt(variance / static_cast<float>(width) + epsilon);
+    for (int64_t c = 0; c < width; ++c) {
+        const float z = (sum[c] - mean) * by;
+        write(normal[c], z);
+        write(out[c], z * gain[c] + shift[c]);
+    }
+    return by;
+}
+
+// x + dropout(y + bias), one row
+template <class T, class R, class S>
+inline void add_row(int64_t i, int64_t width, const R *x, const T *y, const float *bias, Dropout dropout, S *sum) {
+    const R *xi = x + i * width;
+    const T *yi = y + i * width;
+    const uint32_t start = static_cast<uint32_t>(i * width);
+    if (dropout.threshold)
+        for (int64_t c = 0; c < width; ++c)
+            sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]) * dropout(start + static_cast<uint32_t>(c));
+    else
+        for (int64_t c = 0; c < width; ++c) sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]);
+}
+
 template <class T>
 void add_norm_forward(int64_t rows, int64_t width, const T *x, const T *y, const float *bias, Dropout dropout,
                       const float *gain, const float *shift, float epsilon, T *out, T *normal, float *inverse,
                       int threads) {
     over_rows(rows, 0, nullptr, width, threads, [=](int64_t i, float *, float *sum) {
-        const T *xi = x + i * width, *yi = y + i * width;
+        add_row(i, width, x, y, bias, dropout, sum);
+        inverse[i] = normalise(width, sum, gain, shift, epsilon, out + i * width, normal + i * width);
+    });
+}
+
+template <class T>
+void norm_forward(int64_t rows, int64_t width, const float *x, const float *gain, const float *shift, float epsilon,
+                  T *out, T *normal, float *inverse, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < rows; ++i)
+        inverse[i] = normalise(width, x + i * width, gain, shift, epsilon, out + i * width, normal + i * width);
+}
+
+template <class T>
+void add_forward(int64_t rows, int64_t width, const float *x, const T *y, const float *bias, Dropout dropout,
+                 float *out, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < rows; ++i) add_row(i, width, x, y, bias, dropout, out + i * width);
+}
+
+template <class T>
+void add_backward(int64_t rows, int64_t width, const float *grad, Dropout dropout, T *grad_y, float *grad_bias,
+                  int threads) {
+    float *const outs[1] = {grad_bias};
+    over_rows(rows, 1, outs, width, threads, [=](int64_t i, float *sums, float *) {
+        const float *gi = grad + i * width;
+        T *yi = grad_y + i * width;
         const uint32_t start = static_cast<uint32_t>(i * width);
-        if (dropout.threshold)
-            for (int64_t c = 0; c < width; ++c)
-                sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]) * dropout(start + static_cast<uint32_t>(c));
-        else
-            for (int64_t c = 0; c < width; ++c) sum[c] = read(xi[c]) + (read(yi[c]) + bias[c]);
-        float mean = 0.0f, variance = 0.0f;
-        for (int64_t c = 0; c < width; ++c) mean += sum[c];
-        mean /= static_cast<float>(width);
-        for (int64_t c = 0; c < width; ++c) variance += (sum[c] - mean) * (sum[c] - mean);
-        const float by = 1.0f / std::sqrt(variance / static_cast<float>(width) + epsilon);
-        inverse[i] = by;
-        T *oi = out + i * width, *ni = normal + i * width;
         for (int64_t c = 0; c < width; ++c) {
-            const float z = (sum[c] - mean) * by;
-            write(ni[c], z);
-            write(oi[c], z * gain[c] + shift[c]);
+            const float g = dropout.threshold ? gi[c] * dropout(start + static_cast<uint32_t>(c)) : gi[c];
+            write(yi[c], g);
+            sums[c] += g;
         }
     });
 }
 
 // Also gives the gradient of the bias that was added to y. grad_y may be null where nothing is dropped: it is grad_x.
-template <class T>
+template <class T, class R>
 void add_norm_backward(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,
-                       Dropout dropout, const float *gain, T *grad_x, T *grad_y, float *grad_gain, float *grad_shift,
+                       Dropout dropout, const float *gain, R *grad_x, T *grad_y, float *grad_gain, float *grad_shift,
                        float *grad_bias, int threads) {
     float *const outs[3] = {grad_gain, grad_shift, grad_bias};
     over_rows(rows, 3, outs, width, threads, [=](int64_t i, float *sums, float *scaled) {
@@ -421,7 +465,7 @@ void add_norm_backward(int64_t rows, int64_t width, const T *grad, const T *norm
         mean /= static_cast<float>(width);
         along /= static_cast<float>(width);
         const float by = inverse[i];
-        T *xi = grad_x + i * width;
+        R *xi = grad_x + i * width;
         for (int64_t c = 0; c < width; ++c) {
             scaled[c] = by * (scaled[c] - mean - read(ni[c]) * along);
             write(xi[c], scaled[c]);
@@ -667,6 +711,24 @@ void r_drop(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t
                                   float *grad_shift, float *grad_bias, int threads) {                                  \
         GUARDED(add_norm_backward(rows, width, grad, normal, inverse, DROP, gain, grad_x, grad_y, grad_gain, grad_shift, \
                           grad_bias, threads))                                                                         \
+    }                                                                                                                  \
+    int norm_forward_##NAME(int64_t rows, int64_t width, const float *x, const float *gain, const float *shift,        \
+                            float epsilon, T *out, T *normal, float *inverse, int threads) {                           \
+        GUARDED(norm_forward(rows, width, x, gain, shift, epsilon, out, normal, inverse, threads))                     \
+    }                                                                                                                  \
+    int norm_backward_##NAME(int64_t rows, int64_t width, const T *grad, const T *normal, const float *inverse,        \
+                             const float *gain, float *grad_x, float *grad_gain, float *grad_shift, int threads) {     \
+        T *const none = nullptr;                                                                                       \
+        GUARDED(add_norm_backward(rows, width, grad, normal, inverse, Dropout{0, 0, 0, 1.0f}, gain, grad_x, none,      \
+                                  grad_gain, grad_shift, nullptr, threads))                                            \
+    }                                                                                                                  \
+    int add_forward_##NAME(int64_t rows, int64_t width, const float *x, const T *y, const float *bias, DROPOUT,        \
+                           float *out, int threads) {                                                                  \
+        GUARDED(add_forward(rows, width, x, y, bias, DROP, out, threads))                                              \
+    }                                                                                                                  \
+    int add_backward_##NAME(int64_t rows, int64_t width, const float *grad, DROPOUT, T *grad_y, float *grad_bias,      \
+                            int threads) {                                                                             \
+        GUARDED(add_backward(rows, width, grad, DROP, grad_y, grad_bias, threads))                                     \
     }                                                                                                                  \
     int relu_forward_##NAME(int64_t rows, int64_t width, T *hidden, const float *bias, DROPOUT, int threads) {         \
         GUARDED(relu_forward(rows, width, hidden, bias, DROP, threads))                                                \

@@ -195,7 +195,8 @@ def _time_updates(
     The first update, before the clock starts, has the largest batch of the epoch: the peak of memory is real then.
     """
     chosen = chain([_largest(prepared.training, order)], _spread(order))
-    times, tokens = [], []
+    times: list[float] = []
+    tokens: list[int] = []
     while len(times) < WARMUP + PROBE_STEPS or sum(times[WARMUP:]) < PROBE_SECONDS:
         started = time.perf_counter()
         indices = islice(chosen, prepared.config.training.accumulate)
