@@ -124,15 +124,17 @@ def _write_shards(
         keep_text=encoder.keep_text,
         num_parts=len(text.parts),
     )
-    done = writer.take_up()
-    if done:
-        say(f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already")
-    missing = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
-    most = min(config.training.threads or num_cores(), _MOST_WORKERS)
-    first = list(islice(missing, most))
-    workers = len(first) if len(text) >= _PAIRS_FOR_WORKERS else 1
-    chunks = chain(first, missing)
     with closing(writer):
+        done = writer.take_up()
+        if done:
+            say(
+                f"{path.name}: goes on after the first {writer.pairs:,} pairs, which are cut already"
+            )
+        missing = islice((chunk for chunk in text.chunks() if chunk.num_pairs), done, None)
+        most = min(config.training.threads or num_cores(), _MOST_WORKERS)
+        first = list(islice(missing, most))
+        workers = len(first) if len(text) >= _PAIRS_FOR_WORKERS else 1
+        chunks = chain(first, missing)
         for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
             writer.append(chunk)
         return writer.finish()
