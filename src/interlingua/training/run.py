@@ -94,7 +94,14 @@ def train(
         if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")
         with folder.locked() if workers.is_first else nullcontext():
-            prepared = prepare_locked(config, folder, corpus, device=device, say=progress.say)
+            prepared = prepare_locked(
+                config,
+                folder,
+                corpus,
+                device=device,
+                say=progress.say,
+                writes=workers.is_first,
+            )
             if workers.is_first:
                 workers.wait()
             torch.manual_seed(prepared.config.training.seed)

@@ -90,8 +90,8 @@ print(stop, said[-1])
     ("how", "number", "status", "out", "err"),
     [
         ("quick", signal.SIGTERM, 0, "SIGTERM a whole update", ""),
-        ("slow", signal.SIGTERM, 143, "", "stopped by SIGTERM in the middle of an update"),
-        ("slow", signal.SIGINT, 130, "", "stopped by Ctrl-C in the middle of an update"),
+        ("slow", signal.SIGTERM, 143, "", "stopped by SIGTERM in the middle of its work"),
+        ("slow", signal.SIGINT, 130, "", "stopped by Ctrl-C in the middle of its work"),
         ("full", signal.SIGTERM, 6, "", "error: the disk is full"),
     ],
 )
