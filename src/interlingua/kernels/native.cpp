@@ -231,13 +231,14 @@ inline void drop(const Attention<T> &a, int64_t first_query, int64_t h, float *x
     }
 }
 
+inline int64_t longest(const int32_t *offsets, int64_t sentences) {
+    int64_t most = 0;
+    for (int64_t b = 0; b < sentences; ++b) most = offsets[b + 1] - offsets[b] > most ? offsets[b + 1] - offsets[b] : most;
+    return most;
+}
+
 template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t out_stride, int threads) {
-    int64_t n_most = 0, m_most = 0;
-    for (int64_t b = 0; b < a.sentences; ++b) {
-        const int64_t n = a.query_offsets[b + 1] - a.query_offsets[b], m = a.key_offsets[b + 1] - a.key_offsets[b];
-        n_most = n > n_most ? n : n_most;
-        m_most = m > m_most ? m : m_most;
-    }
+    const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
     const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most);
     const int64_t room = n_most * (dk + wide + dv) + m_most * (dk + dv) + dk * wide;
     std::vector<float> memory(static_cast<size_t>(threads * room));
@@ -283,12 +284,7 @@ template <class T>
 void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,
                         T *grad_value, float *grad_query_bias, float *grad_key_bias, float *grad_value_bias,
                         int threads) {
-    int64_t n_most = 0, m_most = 0;
-    for (int64_t b = 0; b < a.sentences; ++b) {
-        const int64_t n = a.query_offsets[b + 1] - a.query_offsets[b], m = a.key_offsets[b + 1] - a.key_offsets[b];
-        n_most = n > n_most ? n : n_most;
-        m_most = m > m_most ? m : m_most;
-    }
+    const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
     const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most), high = whole(n_most);
     const int64_t room =
         n_most * (2 * dk + dv + 2 * wide) + m_most * (2 * dk + 2 * dv + high) + (dk + dv) * wide;
