@@ -159,9 +159,8 @@ class _Run:
                 forget_after(path, checkpoint.step if checkpoint else 0, validated)
         if checkpoint:
             self.trainer.resume(checkpoint)
-        self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
-        if checkpoint:
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
+        self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
         self.progress.say(
             f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
             f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
