@@ -4,6 +4,7 @@ The import hook must be in place before a test module imports ``interlingua``; p
 From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included.
 """
 
+import signal
 import sys
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from jaxtyping import install_import_hook
 
 install_import_hook("interlingua", "beartype.beartype")
+
+# Under nohup, or in the background of a shell, Ctrl-C is ignored, also by the commands that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A law that holds only by luck should fail for everyone or for no one: the fast run draws the same cases
 # every time, the full run draws new ones.

@@ -5,14 +5,12 @@ The exit status is told in ``errors`` and ``cli_streams``.
 """
 
 import inspect as introspection
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import interlingua
 from interlingua.cli_flags import (
@@ -23,6 +21,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
+from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
     count_flags,
     note,
@@ -279,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; the errors that a user can mend are told in words."""
     try:
         if arguments is None:
-            signal.signal(signal.SIGTERM, _leave)
+            leave_when_told()
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
         say("")
     except SystemExit:
@@ -287,11 +286,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         return report_failure(error)
     return status
-
-
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """Unwind on SIGTERM, so that no temporary file stays behind."""
-    raise SystemExit(128 + number)
 
 
 def _run(arguments: list[str]) -> int:

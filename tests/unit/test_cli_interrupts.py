@@ -1,0 +1,50 @@
+"""A signal ends a command, but not in the middle of an import, where a library might swallow what it raises."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = """
+import signal, sys, time
+from interlingua import cli
+sys.argv[1:] = ["translate"]
+cli._run = lambda arguments: __import__(SYS_ARGV) and time.sleep(20)
+sys.exit(cli.main())
+"""
+SWALLOWS = """
+import os, time
+try:
+    os.kill(os.getpid(), {number})
+    time.sleep(0.2)
+except BaseException:
+    print("swallowed")
+print("imported")
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_during_an_import_is_not_lost(tmp_path: Path, number: int, status: int) -> None:
+    (tmp_path / "half.py").write_text(SWALLOWS.format(number=int(number)))
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND.replace("SYS_ARGV", "'half'")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert done.stdout == "imported\n"
+
+
+def test_a_signal_at_any_other_moment_ends_the_command_at_once(tmp_path: Path) -> None:
+    (tmp_path / "whole.py").write_text("print('imported', flush=True)\n")
+    command = [sys.executable, "-c", COMMAND.replace("SYS_ARGV", "'whole'")]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imported\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
