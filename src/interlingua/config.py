@@ -37,6 +37,9 @@ def _as_tuple(value: object) -> object:
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
+LANGUAGE_CODE = r"^([^\s\x00-\x1f\x7f/\\.-][^\s\x00-\x1f\x7f/\\]*)?$"
+LanguageCode = Annotated[str, Field(pattern=LANGUAGE_CODE)]
+"""It becomes part of the names of folders, and of commands that a person types; "" for what the file name tells."""
 
 
 class Section(BaseModel):
@@ -60,9 +63,9 @@ class CorpusConfig(Section):
     """Validation source; when absent, a part of the training pairs is split off."""
     valid_target: Paths = ()
     """Validation target."""
-    source_lang: str | None = None
+    source_lang: LanguageCode | None = None
     """Language code of the source; by default the suffix of its file name."""
-    target_lang: str | None = None
+    target_lang: LanguageCode | None = None
     """Language code of the target; by default the suffix of its file name."""
     weights: Annotated[tuple[Weight, ...], BeforeValidator(_as_tuple)] = ()
     """How often an epoch has the pairs of each source file, one number a file: 2 is every pair twice, 0.5 a random
@@ -210,7 +213,7 @@ class TrainingConfig(Section):
         examples=["auto", "cpu", "cuda", "cuda:1", "mps"],
     )
     """Where the matrices are multiplied; auto takes a graphics card when there is one."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=1024)
     """CPU threads of a process (None: all cores, shared among the processes of one machine). Before training, also the
     number of processes that cut text into tokens, 16 at most (None: one a core)."""
     worker_timeout: float = Field(default=1800.0, gt=0.0)

@@ -101,11 +101,11 @@ class Translator:
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
             TokenizerError: its tokenizer cannot be read.
-            ConfigError: there is no such device, or fewer than one thread.
+            ConfigError: there is no such device, or a number of threads that no machine has.
         """
         if threads is not None:
-            if threads < 1:
-                raise ConfigError(f"threads must be at least 1, not {threads}")
+            if not 1 <= threads <= 1024:
+                raise ConfigError(f"threads must be at least 1 and at most 1024, not {threads}")
             torch.set_num_threads(threads)
         loaded = load_model_folder(Path(path), build_model=build_model)
         return cls(

@@ -183,6 +183,13 @@ FLAGS = [
     Case("more outputs than beams", f"{TRANSLATE} --beam-size 2 --n-best 3", 2, ("n_best is 3",)),
     Case("a huge penalty", f"{TRANSLATE} --length-penalty 1e9", 2, ("length_penalty",)),
     Case("no threads", f"{TRANSLATE} --threads 0", 2, ("threads must be at least 1",)),
+    Case("a language that is a path", f"{TRAIN} --source-lang ../evil", 2, ("corpus.source_lang",)),
+    Case(
+        "threads that no machine has",
+        f"{TRANSLATE} --threads 99999999999999",
+        2,
+        ("threads must be at least 1 and at most 1024",),
+    ),
     Case("a device of yesterday", f"{TRANSLATE} --device tpu", 2, ("'tpu'", "take auto or cpu")),
     Case("text twice", "translate model a --input good.ro", 2, ("both given",)),
     Case(

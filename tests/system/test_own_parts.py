@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.config_files import load_config
 from interlingua.errors import ModelError
+from interlingua.training.run import train
 from interlingua.translator import Translator
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "replace-a-part.md"
@@ -67,6 +69,10 @@ def test_a_variant_of_one_s_own_is_trained_translated_and_inspected(
 
     with pytest.raises(ModelError, match="build_model"):
         Translator.load(RUN)
+    before = (RUN / "model" / "manifest.json").read_bytes()
+    with pytest.raises(ModelError, match="build_model"):
+        train(load_config(RUN / "config.toml", {"training.steps": "1000"}))
+    assert (RUN / "model" / "manifest.json").read_bytes() == before
 
 
 def test_the_laws_that_the_guide_asks_of_a_variant_hold_for_its_own(

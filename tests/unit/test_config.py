@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from interlingua.config import CorpusConfig, RunConfig, Section, list_settings
+from interlingua.config import LANGUAGE_CODE, CorpusConfig, RunConfig, Section, list_settings
 from interlingua.config_files import find_settings, load_config, save_config
 from interlingua.errors import ConfigError
 from interlingua.tokenization.train import SMALLEST_VOCABULARY
@@ -352,7 +352,9 @@ def strategy_of(key: str) -> st.SearchStrategy[object]:
     return {
         "run_dir": names,
         "corpus.source": files,
-        "corpus.source_lang": st.text(st.characters(codec="utf-8")).filter(lambda x: x != "none"),
+        "corpus.source_lang": st.from_regex(LANGUAGE_CODE, fullmatch=True).filter(
+            lambda code: code != "none"
+        ),
         "training.seed": st.integers(0, 2**40),
         "training.minutes": st.floats(0, exclude_min=True, allow_infinity=False) | st.none(),
         "training.clip_norm": st.floats(1e-300, 1e300) | st.none(),

@@ -26,8 +26,10 @@ __all__ = [
     "BuildModel",
     "LoadedModel",
     "build",
+    "check_parts",
     "find_model_folder",
     "load_model_folder",
+    "parts_of",
     "save_model_folder",
 ]
 
@@ -75,7 +77,7 @@ def save_model_folder(
         "source_lang": loaded.source_lang,
         "target_lang": loaded.target_lang,
         "max_length": loaded.max_length,
-        "parts": _parts_of(loaded.model),
+        "parts": parts_of(loaded.model),
     }
     with replace_folder(folder, check=read_back) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
@@ -127,7 +129,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         raise ModelError(
             f"{folder}: its configuration does not describe a model ({error})"
         ) from error
-    _check_parts(folder, config.get("parts"), model)
+    check_parts(folder / "config.json", config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
     return LoadedModel(model, tokenizers, source_lang, target_lang, decoding, max_length)
@@ -148,23 +150,27 @@ def _max_length(value: object, architecture: Architecture) -> int:
     return value
 
 
-def _parts_of(model: Transformer) -> list[str]:
+def parts_of(model: Transformer) -> list[str]:
     """Return the names of the classes that the model is made of, without torch's own."""
     kinds = {type(module) for module in model.modules()}
     return sorted(kind.__qualname__ for kind in kinds if not kind.__module__.startswith("torch."))
 
 
-def _check_parts(folder: Path, parts: object, model: Transformer) -> None:
-    """Refuse to put weights into other parts than those that learnt them."""
-    here = _parts_of(model)
+def check_parts(path: Path, parts: object, model: Transformer) -> None:
+    """Refuse to put weights into other parts than those that learnt them, as ``path`` lists them.
+
+    Raises:
+        ModelError: the parts are others.
+    """
+    here = parts_of(model)
     if parts == here:
         return
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ModelError(f"{folder / 'config.json'}: does not list the parts of the model")
+        raise ModelError(f"{path}: does not list the parts of the model")
     theirs = ", ".join(sorted(set(parts) - set(here))) or "only the usual parts"
     raise ModelError(
-        f"{folder}: was trained with {theirs}, which this model is not made of; open it from Python "
-        "with the build_model that trained it: Translator.load(folder, build_model=...)"
+        f"{path.parent}: was trained with {theirs}, which this model is not made of; open it from Python with the "
+        "build_model that trained it: Translator.load(folder, build_model=...), or train(config, build_model=...)"
     )
 
 

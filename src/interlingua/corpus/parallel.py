@@ -1,8 +1,10 @@
 """Two texts whose lines are translations of each other, held in memory as pairs: for texts that are small enough."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from interlingua.config import LANGUAGE_CODE
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.scan import scan_parallel
 
@@ -20,4 +22,5 @@ def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> list[Sent
 
 def language_of(path: Path) -> str | None:
     """Tell the language from the last suffix of a file name (``train.ro`` gives ``ro``), or None."""
-    return Path(path).suffix.removeprefix(".") or None
+    suffix = Path(path).suffix.removeprefix(".")
+    return suffix if suffix and re.match(LANGUAGE_CODE, suffix) else None

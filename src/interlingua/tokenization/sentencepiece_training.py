@@ -2,6 +2,7 @@
 
 import io
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -40,6 +41,7 @@ def learn_pieces(
         TokenizerError: SentencePiece gave up.
     """
     model = io.BytesIO()
+    interruption: list[BaseException] = []
     with TemporaryDirectory() as folder:
         seeds = Path(folder) / "seeds.tsv"
         seeds.write_text(
@@ -47,7 +49,7 @@ def learn_pieces(
         )
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(f"{word}\t{count}" for word, count in sorted(counts.items())),
+                sentence_iterator=_words_with_counts(counts, interruption),
                 input_format="tsv",
                 seed_sentencepieces_file=str(seeds) if algorithm == "unigram" else "",
                 model_writer=model,
@@ -69,6 +71,8 @@ def learn_pieces(
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if interruption:
+                raise interruption[0] from None
             if "!sentences_.empty()" in str(error):
                 return []
             raise TokenizerError(
@@ -78,6 +82,18 @@ def learn_pieces(
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     numbers = range(_NUM_SPECIALS, processor.vocab_size())
     return [(processor.id_to_piece(number), processor.get_score(number)) for number in numbers]
+
+
+def _words_with_counts(counts: Counter[str], interruption: list[BaseException]) -> Iterator[str]:
+    """Yield lines for SentencePiece, which turns whatever is raised in here, Ctrl-C too, into an error of its own."""
+    try:
+        for word, count in sorted(counts.items()):
+            yield f"{word}\t{count}"
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        interruption.append(error)
+        raise
 
 
 def _choose_seeds(counts: Counter[str]) -> str:

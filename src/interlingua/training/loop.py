@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from interlingua.batching.batch import Batch
+from interlingua.checkpoints.model_folder import parts_of
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
@@ -123,7 +124,7 @@ class Trainer:
                 self.state.step,
                 parameters_of(self.model),
                 moments_of(self.optimizer, self.model) | means,
-                asdict(self.state) | {"best": self.best.to_dict()},
+                asdict(self.state) | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
             )
 
     def _rescue(self, store: CheckpointStore) -> None:

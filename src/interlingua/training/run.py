@@ -14,6 +14,7 @@ from interlingua.checkpoints.model_folder import (
     BuildModel,
     LoadedModel,
     build,
+    check_parts,
     save_model_folder,
 )
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
@@ -219,7 +220,10 @@ class _Run:
         """Return where to continue: what the first process found, so that all continue at one place."""
         found = self.store.latest(self.progress.say) if self.workers.is_first else None
         step = self.workers.from_first(found.step if found else None)
-        return self.store.load(step) if step is not None and found is None else found
+        found = self.store.load(step) if step is not None and found is None else found
+        if found and "parts" in found.state:  # earlier versions did not tell
+            check_parts(self.folder.checkpoints, found.state["parts"], self.trainer.model)
+        return found
 
     def _keep(self, validation: Validation, is_best: bool) -> None:
         if is_best or not self.folder.model.exists():
@@ -236,7 +240,7 @@ class _Run:
         weights = average_weights(self.store, steps)
         _set_weights(model, weights)
         measured = validator.measure(model)
-        if measured and measured[0].bleu >= self.trainer.best.bleu - 0.5:
+        if measured and self.trainer.best.is_matched_by(measured[0]):
             validation = measured[0]
             self._write_model(weights, validation, f"the mean of {len(steps)} checkpoints")
             self.progress.say(
@@ -245,7 +249,8 @@ class _Run:
             )
         elif measured:
             self.progress.say(
-                f"mean of the last {len(steps)} checkpoints: BLEU {measured[0].bleu:.2f}; "
+                f"mean of the last {len(steps)} checkpoints: validation loss {measured[0].loss:.3f}, "
+                f"BLEU {measured[0].bleu:.2f}; "
                 f"step {self.trainer.best.step:,} is better and stays"
             )
         _set_weights(model, own)

@@ -166,6 +166,10 @@ class BestSoFar:
             self.bleu, self.step = validation.bleu, step
         return better_bleu
 
+    def is_matched_by(self, validation: Validation) -> bool:
+        """Tell whether a mean of checkpoints is next to the best in both measures; it then serves, as means are steadier."""
+        return validation.bleu >= self.bleu - 0.5 and validation.loss <= 1.01 * self.loss
+
     def reason_to_stop(self, patience: int) -> str | None:
         """Say why training should end now, if it should."""
         if self.perfect >= PERFECT_VALIDATIONS:

@@ -3,11 +3,13 @@
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.sentencepiece_training import learn_pieces
 from interlingua.tokenization.train import SMALLEST_VOCABULARY, train_tokenizer
 
 WORDS = [
@@ -148,3 +150,14 @@ def test_a_corpus_with_half_a_surrogate_pair_is_refused() -> None:
 def test_tokenization_does_not_need_torch() -> None:
     code = "import sys, interlingua.tokenization.train as t; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class _Interrupted(Counter[str]):
+    def items(self):
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_while_pieces_are_learnt_stays_one():
+    """SentencePiece makes an error of its own of whatever is raised while it reads."""
+    with pytest.raises(KeyboardInterrupt):
+        learn_pieces(_Interrupted({"a": 1}), "bpe", 10, split_classes=False)

@@ -51,6 +51,14 @@ def test_two_perfect_sentences_prove_nothing() -> None:
     assert best.reason_to_stop(patience=99) is None
 
 
+def test_a_mean_serves_only_where_both_measures_are_next_to_the_best() -> None:
+    best = BestSoFar()
+    best.update(1, validation(20.0, 2.0))
+    assert best.is_matched_by(validation(19.6, 2.01))
+    assert not best.is_matched_by(validation(19.4, 1.9))
+    assert not best.is_matched_by(validation(20.1, 2.03))  # a weak model's BLEU tells nothing
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_sets_a_flag_and_the_old_handler_comes_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
