@@ -33,7 +33,7 @@ from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.stopping import listen_for_stop
-from interlingua.training.validation import Validation, Validator
+from interlingua.training.validation import Validation, Validator, read_validation
 from interlingua.training.workers import Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
@@ -49,6 +49,7 @@ class TrainResult:
     steps: int
     seconds: float
     validation: Validation | None
+    """That of the model in the folder."""
     reason: str
     reasons: tuple[str, ...]
     """The choices that were made from the corpus, and why."""
@@ -209,7 +210,7 @@ class _Run:
             model_dir=self.folder.model,
             steps=self.trainer.state.step,
             seconds=self.trainer.state.seconds,
-            validation=self.last,
+            validation=self.last or read_validation(self.folder.metrics, self.trainer.best.step),
             reason=reason,
             reasons=self.prepared.reasons,
             signal=stop.number,

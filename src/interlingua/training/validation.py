@@ -1,7 +1,9 @@
 """What is measured at each validation: the loss of all pairs, and real translations of some."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from interlingua.training.data import TrainingData
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
-__all__ = ["Validation", "Validator"]
+__all__ = ["Validation", "Validator", "read_validation"]
 
 NUM_SAMPLES = 5
 
@@ -32,6 +34,17 @@ class Validation:
     """Share of the decoded sentences that equal their reference, 0 to 100."""
     sentences: int
     """How many were decoded."""
+
+
+def read_validation(metrics: Path, step: int) -> Validation | None:
+    """Return what the records of a run tell of its validation at ``step``, if they do."""
+    if not metrics.exists():
+        return None
+    for line in metrics.read_text(encoding="utf-8").split("\n"):
+        record = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
+        if record.get("kind") == "validation" and record["step"] == step:
+            return Validation(**{field.name: record[field.name] for field in fields(Validation)})
+    return None
 
 
 class Validator:
