@@ -49,7 +49,7 @@ class TrainResult:
     steps: int
     seconds: float
     validation: Validation | None
-    """That of the model in the folder."""
+    """That of the model in the folder; if an earlier start wrote it, the best validation of the run."""
     reason: str
     reasons: tuple[str, ...]
     """The choices that were made from the corpus, and why."""
