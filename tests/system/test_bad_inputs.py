@@ -385,6 +385,20 @@ MODELS = [
         edit("config.json", lambda config: config["architecture"].update(d_model=10**9)),  # type: ignore[attr-defined]
     ),
     Case(
+        "a million layers",
+        TRANSLATE,
+        5,
+        ("encoder_layers is 999999, which no model has",),
+        edit("config.json", lambda config: config["architecture"].update(encoder_layers=999_999)),  # type: ignore[attr-defined]
+    ),
+    Case(
+        "a file of another folder",
+        TRANSLATE,
+        5,
+        ("lists '../good.ro', which is not a file of this folder",),
+        edit("manifest.json", lambda manifest: manifest["files"].update({"../good.ro": {}})),  # type: ignore[attr-defined]
+    ),
+    Case(
         "heads that do not divide",
         TRANSLATE,
         5,

@@ -56,6 +56,8 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
             "install the version of interlingua that wrote it"
         )
     for name, entry in files.items():
+        if name in {"", ".", ".."} or Path(name).name != name:
+            raise ModelError(f"{path}: lists {name!r}, which is not a file of this folder")
         _check_file(folder / name, entry)
     for name in needed:
         if name not in files:

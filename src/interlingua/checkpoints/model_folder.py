@@ -180,7 +180,8 @@ def _architecture(path: Path, config: dict[str, Any]) -> Architecture:
     if not isinstance(sizes, dict) or not sizes.keys() <= known:
         raise ModelError(f"{path}: 'architecture' is missing or has keys that are not known")
     for name, value in sizes.items():
-        if isinstance(value, int) and not 0 <= value <= 1_000_000:
+        largest = 1000 if name in {"encoder_layers", "decoder_layers"} else 1_000_000
+        if isinstance(value, int) and not 0 <= value <= largest:
             raise ModelError(f"{path}: {name} is {value}, which no model has")
     try:
         return Architecture(**sizes)
