@@ -62,7 +62,7 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 
-prove-plan: $(READY) ## `plan` against real runs on five configurations; needs INTERLINGUA_DATA
+prove-plan: $(READY) ## `plan` against real runs on five configurations, three times each (fifteen minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
 
 prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
