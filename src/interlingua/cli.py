@@ -21,6 +21,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
+from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
     count_flags,
@@ -269,6 +270,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     tokenize,
     average,
     plan,
+    export,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
