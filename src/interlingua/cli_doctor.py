@@ -24,7 +24,7 @@ def doctor(
     html: str | None = None,
     json: bool = False,
 ) -> int:
-    """Examine a parallel corpus: what would harm a model, in which lines, and the command that mends it.
+    """Examine a parallel corpus: what harms a model, in which lines, and the command that mends it.
 
     The exit status is 1 when a finding is an error.
 
