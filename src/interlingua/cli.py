@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
     MachineFlags,
     RunFlags,
@@ -271,6 +272,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     average,
     plan,
     export,
+    doctor,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
