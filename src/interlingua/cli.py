@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
     AlignFlags,
     MachineFlags,
@@ -22,6 +23,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
+from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
     count_flags,
@@ -291,6 +293,8 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     tokenize,
     average,
     plan,
+    export,
+    doctor,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
