@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
+    AlignFlags,
     DecodeFlags,
     MachineFlags,
     RunFlags,
@@ -21,6 +23,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
+from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
     note,
@@ -39,7 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _DECODE, _MACHINE = SearchFlags(), DecodeFlags(), MachineFlags()
+_SEARCH, _DECODE = SearchFlags(), DecodeFlags()
+_MACHINE, _ALIGN = MachineFlags(), AlignFlags()
 
 
 def demo(
@@ -149,6 +153,26 @@ def inspect(
         say("".join(f"{file}\n" for file in files))
 
 
+def align(
+    model: Path,
+    *,
+    source: Path,
+    target: Path,
+    flags: AlignFlags = _ALIGN,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Link the words of a text with those of its translation, by the model's attention (0-0 1-2).
+
+    Args:
+        model: run folder or model folder, which translates the source into the target.
+        source: text, one sentence a line, its words between spaces.
+        target: its translation, line by line.
+    """
+    from interlingua.cli_align import align_text
+
+    align_text(model, source, target, flags, machine)
+
+
 def prepare(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
     """Train the tokenizer and write the shards, without training a model.
 
@@ -251,10 +275,13 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     translate,
     evaluate,
     inspect,
+    align,
     prepare,
     tokenize,
     average,
     plan,
+    export,
+    doctor,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -332,7 +359,15 @@ def _summary(command: Callable[..., object]) -> str:
 def _build_app() -> "App":
     from cyclopts import App, Parameter
 
-    for flags in (RunFlags, TextFlags, ScoreFlags, SearchFlags, DecodeFlags, MachineFlags):
+    for flags in (
+        AlignFlags,
+        RunFlags,
+        TextFlags,
+        ScoreFlags,
+        SearchFlags,
+        DecodeFlags,
+        MachineFlags,
+    ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
     app = App(
