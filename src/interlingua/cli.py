@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
     MachineFlags,
+    PartsFlags,
+    RuleFlags,
     RunFlags,
     ScoreFlags,
     SearchFlags,
@@ -271,6 +274,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     average,
     plan,
     doctor,
+    clean,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -348,7 +352,15 @@ def _summary(command: Callable[..., object]) -> str:
 def _build_app() -> "App":
     from cyclopts import App, Parameter
 
-    for flags in (RunFlags, TextFlags, ScoreFlags, SearchFlags, MachineFlags):
+    for flags in (
+        RunFlags,
+        TextFlags,
+        ScoreFlags,
+        SearchFlags,
+        MachineFlags,
+        PartsFlags,
+        RuleFlags,
+    ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
     app = App(
