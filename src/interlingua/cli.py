@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
     AlignFlags,
     DecodeFlags,
     MachineFlags,
+    PartsFlags,
+    RuleFlags,
     RunFlags,
     ScoreFlags,
     SearchFlags,
@@ -282,6 +285,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     plan,
     export,
     doctor,
+    clean,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -365,8 +369,14 @@ def _build_app() -> "App":
         TextFlags,
         ScoreFlags,
         SearchFlags,
+<<<<<<< HEAD
         DecodeFlags,
         MachineFlags,
+=======
+        MachineFlags,
+        PartsFlags,
+        RuleFlags,
+>>>>>>> main
     ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)

@@ -15,6 +15,8 @@ __all__ = [
     "AlignFlags",
     "DecodeFlags",
     "MachineFlags",
+    "PartsFlags",
+    "RuleFlags",
     "RunFlags",
     "ScoreFlags",
     "SearchFlags",
@@ -80,6 +82,40 @@ class RunFlags:
                 raise ConfigError(f"flag --set {setting}: write SECTION.KEY=VALUE")
             overrides[key.replace("-", "_")] = value
         return overrides
+
+
+@dataclass(frozen=True, slots=True)
+class PartsFlags:
+    """The files of a corpus, two by two."""
+
+    source: Path | None = None
+    """Source text, one sentence a line, UTF-8."""
+    target: Path | None = None
+    """Target text, line by line the translation of the source."""
+    valid_source: Path | None = None
+    """Validation source: what of it is also in training leaks."""
+    valid_target: Path | None = None
+    """Validation target."""
+    test_source: Path | None = None
+    """Test source: what of it is also in training leaks."""
+    test_target: Path | None = None
+    """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFlags:
+    """By which rules pairs are dropped; all but number-mismatch apply."""
+
+    rules: str | None = None
+    """The only rules that apply, with commas between."""
+    without: str | None = None
+    """Rules that do not apply, with commas between."""
+    max_ratio: float = 3.0
+    """length-ratio: how many times longer than usual one side may be."""
+    max_characters: int = 2000
+    """long-line: characters of the longest line that stays."""
+    max_words: int = 250
+    """long-line: words of the longest line that stays."""
 
 
 @dataclass(frozen=True, slots=True)
