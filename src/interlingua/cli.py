@@ -369,14 +369,10 @@ def _build_app() -> "App":
         TextFlags,
         ScoreFlags,
         SearchFlags,
-<<<<<<< HEAD
         DecodeFlags,
-        MachineFlags,
-=======
         MachineFlags,
         PartsFlags,
         RuleFlags,
->>>>>>> main
     ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)

@@ -21,7 +21,6 @@ def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
     return search_beams(model, source, options=options, **asked)
 
 
-
 @st.composite
 def architectures(draw):
     heads = draw(st.sampled_from([1, 2, 4]))
