@@ -11,6 +11,8 @@
 ``beam_search``        the likeliest few continuations side by side
 ``constraints``        what may be written next
 ``selection``          which candidates fill the slots: the best, diverse groups, samples
+``forced``             phrases that a target must hold
+``words``              where words end in a target, and phrases that it must not hold
 ``repetition``         does a target go round in circles
 ``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given
