@@ -13,6 +13,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``evaluation``: text + references -> scores
 * ``training``: all of the above -> weights
 * ``inspection``: one translation, opened up
+* ``interop``: other people's formats, in and out
 * ``cli``: one short function a command
 """
 

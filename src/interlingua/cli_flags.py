@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from interlingua.config import RunConfig
 
 __all__ = [
+    "AlignFlags",
     "MachineFlags",
     "RunFlags",
     "ScoreFlags",
@@ -128,6 +129,24 @@ class ScoreFlags:
     """The same as --format json."""
     output: str | None = None
     """File for the translations, which appears whole or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignFlags:
+    """How words are aligned, and what is written."""
+
+    reverse_model: Path | None = None
+    """A model of the opposite direction; the links of both become one alignment."""
+    gold: Path | None = None
+    """Alignment by people, "1-1" sure and "1p2" possible, from 1; the error rate against it is told."""
+    heuristic: str = "grow-diagonal"
+    """How two become one: intersection, union, grow-diagonal, grow-diag (as Moses), each also with -final."""
+    layer: int | None = None
+    """Layer of the decoder, from 1, its heads averaged; by default what agrees best, found without gold."""
+    output: str | None = None
+    """File for the links; by default standard output, or with --gold none."""
+    json: bool = False
+    """Print views, links and scores as JSON."""
 
 
 def spell_out(arguments: Sequence[str]) -> list[str]:
