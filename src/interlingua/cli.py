@@ -107,7 +107,9 @@ def translate(
     lines = read_input(text, io.input)
     from interlingua.translator import Translator
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(
+        model, device=machine.device, dtype=search.dtype, threads=machine.threads
+    )
     translations = translator.translate_lines(
         lines,
         beam_size=search.beam_size,

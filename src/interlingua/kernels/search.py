@@ -240,6 +240,7 @@ class CompiledSearch:
         for embedding in (model.source_embedding, model.target_embedding):
             yield self._keep(embedding.table.weight)
         for embedding in (model.source_embedding, model.target_embedding):
+            assert isinstance(embedding.positions, SinusoidalPositions | LearnedPositions)
             yield self._keep(embedding.positions.table)
 
 
