@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignFlags",
+    "DecodeFlags",
     "MachineFlags",
+    "PartsFlags",
+    "RuleFlags",
     "RunFlags",
     "ScoreFlags",
     "SearchFlags",
@@ -24,7 +27,7 @@ __all__ = [
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
-_SWITCHES = {"--json", "--ids", "--fresh"}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,40 @@ class RunFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsFlags:
+    """The files of a corpus, two by two."""
+
+    source: Path | None = None
+    """Source text, one sentence a line, UTF-8."""
+    target: Path | None = None
+    """Target text, line by line the translation of the source."""
+    valid_source: Path | None = None
+    """Validation source: what of it is also in training leaks."""
+    valid_target: Path | None = None
+    """Validation target."""
+    test_source: Path | None = None
+    """Test source: what of it is also in training leaks."""
+    test_target: Path | None = None
+    """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFlags:
+    """By which rules pairs are dropped; all but number-mismatch apply."""
+
+    rules: str | None = None
+    """The only rules that apply, with commas between."""
+    without: str | None = None
+    """Rules that do not apply, with commas between."""
+    max_ratio: float = 3.0
+    """length-ratio: how many times longer than usual one side may be."""
+    max_characters: int = 2000
+    """long-line: characters of the longest line that stays."""
+    max_words: int = 250
+    """long-line: words of the longest line that stays."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextFlags:
     """Where text comes from and goes to."""
 
@@ -115,6 +152,38 @@ class SearchFlags:
     """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
     """Of matrix products on a CPU: bfloat16 and int8 are faster, and round. By default float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeFlags:
+    """What ``translate`` can be asked for besides; docs/guides/decoding.md shows each."""
+
+    prefix: str | None = None
+    """What every translation begins with."""
+    min_length: int | None = None
+    """Tokens that a translation has at least."""
+    max_length: int | None = None
+    """Tokens that a translation has at most, its end counted; by default twice the source and fifty."""
+    no_repeat_ngram: int | None = None
+    """Write no N tokens in a row twice."""
+    max_repeats: int | None = None
+    """Stop a translation that writes one phrase N times in a row."""
+    coverage_penalty: float | None = None
+    """Beta: higher prefers translations that look at every source token. Usually 0.2."""
+    groups: int | None = None
+    """Cut the beam into N groups that avoid each other's words (diverse beam)."""
+    diversity: float | None = None
+    """How much they avoid them. Usually 0.5."""
+    sample: bool = False
+    """Draw translations by their probability instead of searching for the likeliest."""
+    temperature: float | None = None
+    """Of samples: below 1 safer, above 1 more varied."""
+    top_k: int | None = None
+    """Draw among the N likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the fewest likeliest tokens that have this probability together."""
+    seed: int | None = None
+    """Of samples: the same number gives the same samples."""
 
 
 @dataclass(frozen=True, slots=True)

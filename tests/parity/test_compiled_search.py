@@ -10,6 +10,7 @@ from interlingua.batching.batch import pad_sources
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.compiled_search import compiled_beam_search
 from interlingua.decoding.hypothesis import Hypothesis
+from interlingua.decoding.options import SearchOptions
 from interlingua.errors import ConfigError, ModelError
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.architecture import Architecture
@@ -89,9 +90,7 @@ def test_float32_finds_what_the_plain_search_finds(
         begin_id=BEGIN,
         end_id=END,
         max_lengths=LIMITS,
-        beam_size=beam,
-        alpha=alpha,
-        n_best=n_best,
+        options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
     )
     fast = compiled(CompiledSearch(model, "float32"), beam, alpha, n_best)
     for ours, theirs in zip(fast, plain, strict=True):
@@ -100,7 +99,9 @@ def test_float32_finds_what_the_plain_search_finds(
             assert one.score == pytest.approx(other.score, abs=1e-4, rel=1e-5)
             assert one.stopped == other.stopped or abs(one.score - other.score) < NEAR
             if one.ids == other.ids:
-                assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-4, rel=1e-5)
+                assert one.log_probabilities == pytest.approx(
+                    other.log_probabilities, abs=1e-4, rel=1e-5
+                )
             else:  # only where two are as good as each other
                 assert any(abs(one.score - rival.score) < NEAR for rival in theirs)
 

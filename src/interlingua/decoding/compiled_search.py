@@ -3,10 +3,24 @@
 from collections.abc import Sequence
 
 from interlingua.decoding.hypothesis import Hypothesis, make_hypothesis, no_number
+from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.errors import ModelError
 from interlingua.kernels.search import CompiledSearch
 
-__all__ = ["compiled_beam_search"]
+__all__ = ["compiled_beam_search", "is_plain"]
+
+
+def is_plain(options: SearchOptions, wishes: Sequence[Wishes]) -> bool:
+    """Tell whether nothing is asked for but a beam of some size, a length penalty and lengths."""
+    plain = SearchOptions(
+        beam_size=options.beam_size,
+        n_best=options.n_best,
+        length_penalty=options.length_penalty,
+        max_length=options.max_length,
+    )
+    return options == plain and all(
+        wish == Wishes(wish.max_length, wish.source_length) for wish in wishes
+    )
 
 
 def compiled_beam_search(
