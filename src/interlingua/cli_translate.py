@@ -34,6 +34,7 @@ def translate_lines(
         model, device=machine.device, dtype=search.dtype, threads=machine.threads
     )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
     options = cast(TranslateOptions, asked)
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)
