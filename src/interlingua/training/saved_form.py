@@ -11,12 +11,13 @@ from interlingua.checkpoints.model_folder import (
     build,
     save_model_folder,
 )
+from interlingua.checkpoints.sentences import MOST_SENTENCES
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.model.transformer import Transformer
 from interlingua.training.adapting import adapter_tensors, merged_weights
 from interlingua.training.card import write_adapter_card, write_card
 from interlingua.training.prepare import Prepared
-from interlingua.training.validation import Validation
+from interlingua.training.validation import Validation, spread_pairs
 
 __all__ = ["SavedForm"]
 
@@ -71,6 +72,7 @@ class SavedForm:
             target_lang=prepared.target_lang,
             decoding=prepared.config.decoding,
             max_length=prepared.config.batching.max_length,
+            sentences=tuple(spread_pairs(prepared.validation.pairs, MOST_SENTENCES)),
         )
         save_model_folder(prepared.folder.model, loaded, weights, card)
 
