@@ -96,7 +96,11 @@ def test_an_update_touches_no_frozen_parameter_and_some_other(
     optimizer = build_optimizer(model, config)
     batch = make_batch(
         *([[4, 5, 6], [7, 8]], [[4, 5], [6, 7, 8]], [0, 1]),
-        source_pad=0, source_end=3, target_pad=0, target_begin=2, target_end=3,
+        source_pad=0,
+        source_end=3,
+        target_pad=0,
+        target_begin=2,
+        target_end=3,
     )
     batch_loss(model, batch, 0.1, plain=plain).backward()
     for group in optimizer.param_groups:
