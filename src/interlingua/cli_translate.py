@@ -22,6 +22,7 @@ def translate_lines(
     search: SearchFlags,
     decode: DecodeFlags,
     machine: MachineFlags,
+    adapter: Path | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
 
@@ -31,7 +32,11 @@ def translate_lines(
         OutputError: the translations cannot be written.
     """
     translator = Translator.load(
+<<<<<<< HEAD
         model, device=machine.device, dtype=search.dtype, threads=machine.threads
+=======
+        model, device=machine.device, threads=machine.threads, adapter=adapter
+>>>>>>> main
     )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     del asked["dtype"]  # of the translator, not of one request
