@@ -39,7 +39,8 @@ def _ways_to_write(letters: list[str]) -> Iterator[str]:
     decomposed = {letter: unicodedata.normalize("NFD", letter) for letter in letters}
     rank = unicodedata.combining
     composing = {mark for parts in decomposed.values() for mark in parts[1:] if rank(mark)}
-    for letter, (first, *marks) in decomposed.items():
+    for letter, parts in decomposed.items():
+        first, marks = parts[0], parts[1:]
         yield letter.upper()  # J with a caron is two characters, and j with a caron is one.
         for order in permutations(marks):
             for cut in range(len(order)):
@@ -47,7 +48,7 @@ def _ways_to_write(letters: list[str]) -> Iterator[str]:
                 yield head + "".join(order[cut:])
         if len(marks) == 1:
             before = sorted(mark for mark in composing if rank(mark) < rank(marks[0]))
-            yield from (head + mark for mark in before for head in (letter, first + marks[0]))
+            yield from (head + mark for mark in before for head in (letter, first + marks))
 
 
 def _marks_in_disorder(letters: list[str]) -> Iterator[str]:
