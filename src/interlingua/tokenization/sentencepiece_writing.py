@@ -23,7 +23,7 @@ from interlingua.tokenization.sentencepiece_model import (
 )
 from interlingua.tokenization.tokenizer import Tokenizer
 
-__all__ = ["describe_sentencepiece", "write_sentencepiece"]
+__all__ = ["describe_sentencepiece", "refuse_kind", "write_sentencepiece"]
 
 _REMEDY = (
     "train a bpe, unigram or char tokenizer without byte_level, or save this one as tokenizer.json"
@@ -43,6 +43,19 @@ def write_sentencepiece(tokenizer: Tokenizer, path: Path) -> None:
     content = describe_sentencepiece(tokenizer)
     with replace_file(path) as file:
         file.write(content)
+
+
+def refuse_kind(kind: str, *, byte_level: bool) -> None:
+    """Raise a TokenizerError if a tokenizer that is trained here cannot be written as a SentencePiece model."""
+    if byte_level:
+        raise TokenizerError(
+            f"a byte-level tokenizer cannot be written as a SentencePiece model; {_REMEDY}"
+        )
+    if kind not in MODEL_TYPES or kind == "word":
+        raise TokenizerError(
+            f"a {kind} tokenizer cannot be written as a SentencePiece model, which cuts an unknown "
+            f"word in another way; {_REMEDY}"
+        )
 
 
 def describe_sentencepiece(tokenizer: Tokenizer) -> bytes:
@@ -65,15 +78,7 @@ def _check(tokenizer: Tokenizer) -> PieceTokenizer:
             f"a {tokenizer.kind} tokenizer from another tool cannot be written as a SentencePiece model; "
             "take the .model that it was made from, if there is one, or train a bpe or unigram tokenizer here"
         )
-    if tokenizer.spacing.byte_level:
-        raise TokenizerError(
-            f"a byte-level tokenizer cannot be written as a SentencePiece model; {_REMEDY}"
-        )
-    if tokenizer.kind not in MODEL_TYPES or tokenizer.kind == "word":
-        raise TokenizerError(
-            f"a {tokenizer.kind} tokenizer cannot be written as a SentencePiece model, which cuts an unknown "
-            f"word in another way; {_REMEDY}"
-        )
+    refuse_kind(tokenizer.kind, byte_level=tokenizer.spacing.byte_level)
     return tokenizer
 
 
