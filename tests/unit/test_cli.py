@@ -108,7 +108,11 @@ def test_the_root_help_names_every_command_and_the_rooms_in_order(capsys: Captur
     plain = capsys.readouterr().out
     assert cli.main(["--help"]) == 0
     assert capsys.readouterr().out == plain
-    assert re.findall(r"^  ([a-z]+) +[A-Z]", plain, re.MULTILINE) == [*COMMANDS, "tokenizer", "config"]
+    assert re.findall(r"^  ([a-z]+) +[A-Z]", plain, re.MULTILINE) == [
+        *COMMANDS,
+        "tokenizer",
+        "config",
+    ]
     documented = re.findall(r"^\* ``(\w+)``", interlingua.__doc__ or "", re.MULTILINE)
     assert re.findall(r"^  (\w+): ", plain, re.MULTILINE) == documented
     assert max(map(len, plain.splitlines())) <= 110
