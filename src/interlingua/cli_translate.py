@@ -22,6 +22,7 @@ def translate_lines(
     search: SearchFlags,
     decode: DecodeFlags,
     machine: MachineFlags,
+    adapter: Path | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
 
@@ -30,7 +31,9 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(
+        model, device=machine.device, threads=machine.threads, adapter=adapter
+    )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     options = cast(TranslateOptions, asked)
     marks = Counter[str]()

@@ -13,6 +13,7 @@ from torch import nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
+from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
 from interlingua.decoding.hypothesis import Hypothesis
@@ -91,6 +92,7 @@ class Translator:
         device: str = "auto",
         threads: int | None = None,
         build_model: BuildModel | None = None,
+        adapter: Path | str | None = None,
     ) -> "Translator":
         """Open a model folder, or the newest model of a run folder.
 
@@ -99,6 +101,7 @@ class Translator:
             device: see :class:`Translator`.
             threads: CPU threads for the whole process (None: leave them as they are).
             build_model: what makes the model, when it is not the plain ``Transformer``.
+            adapter: an adapter folder, or a run that trained one on this very model, to be put into its weights.
 
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
@@ -109,7 +112,10 @@ class Translator:
             if not 1 <= threads <= 1024:
                 raise ConfigError(f"threads must be at least 1 and at most 1024, not {threads}")
             torch.set_num_threads(threads)
-        loaded = load_model_folder(Path(path), build_model=build_model)
+        if adapter is None:
+            loaded = load_model_folder(Path(path), build_model=build_model)
+        else:
+            loaded = load_with_adapter(Path(path), Path(adapter), build_model)
         return cls(
             loaded.model,
             loaded.tokenizers,

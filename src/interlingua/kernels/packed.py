@@ -36,6 +36,7 @@ from interlingua.model.dropout import Dropout
 from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import Encoder, EncoderLayer
 from interlingua.model.feed_forward import FeedForward
+from interlingua.model.low_rank import LowRankLinear
 from interlingua.model.positions import SinusoidalPositions
 from interlingua.model.residual import Residual
 from interlingua.model.transformer import Transformer
@@ -44,7 +45,7 @@ __all__ = ["can_pack", "packed_loss"]
 
 _OUR_PARTS = {
     *(Transformer, Encoder, EncoderLayer, Decoder, DecoderLayer, MultiHeadAttention, FeedForward),
-    *(Residual, TokenEmbedding, SinusoidalPositions, Dropout),
+    *(LowRankLinear, Residual, TokenEmbedding, SinusoidalPositions, Dropout),
     *(nn.ModuleList, nn.Linear, nn.Embedding, nn.LayerNorm),
 }
 
