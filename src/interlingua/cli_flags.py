@@ -162,6 +162,8 @@ class SearchFlags:
     """Alpha in ((5 + length) / 6)^alpha: higher gives longer translations. Usually 0.6."""
     batch_tokens: int | None = None
     """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
+    """Of matrix products on a CPU: bfloat16 and int8 are faster, and round. By default float32."""
 
 
 @dataclass(frozen=True, slots=True)

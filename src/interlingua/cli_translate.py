@@ -32,9 +32,14 @@ def translate_lines(
         OutputError: the translations cannot be written.
     """
     translator = Translator.load(
-        model, device=machine.device, threads=machine.threads, adapter=adapter
+        model,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        adapter=adapter,
     )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
     options = cast(TranslateOptions, asked)
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)
