@@ -23,6 +23,7 @@ def translate_lines(
     search: SearchFlags,
     decode: DecodeFlags,
     machine: MachineFlags,
+    adapter: Path | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
 
@@ -32,10 +33,17 @@ def translate_lines(
         OutputError: the translations cannot be written.
     """
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
     if decode.glossary:
         asked["glossary"] = Glossary.read(decode.glossary)
     options = cast(TranslateOptions, asked)
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(
+        model,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        adapter=adapter,
+    )
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)
     with open_output(io.output) as write:
