@@ -34,6 +34,8 @@ class RunFlags:
     """Source text, one sentence a line, UTF-8; several files are read one after the other."""
     target: tuple[Path, ...] = ()
     """Target text, line by line the translation of the source."""
+    pairs: tuple[Path, ...] = ()
+    """Files with both sides instead: TSV, JSON Lines, TMX, compressed or not; PREFIX of PREFIX.en and PREFIX.de; -."""
     source_lang: str | None = None
     """Language of the source; by default the suffix of its file name."""
     target_lang: str | None = None
@@ -42,6 +44,8 @@ class RunFlags:
     """Validation source; by default some of the training pairs are split off."""
     valid_target: tuple[Path, ...] = ()
     """Validation target."""
+    valid_pairs: tuple[Path, ...] = ()
+    """Validation pairs, in any form that --pairs takes."""
     run_dir: str | None = None
     """Folder of the run; by default runs/SOURCE-TARGET, by language."""
     set: tuple[str, ...] = ()
@@ -56,10 +60,11 @@ class RunFlags:
         from interlingua.config_files import load_config
 
         config = load_config(path, self.to_overrides())
-        if not config.corpus.source and not config.corpus.embedded:
+        if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
-                "--source train.ro --target train.en (or try: interlingua demo)"
+                "--source train.ro --target train.en, or one file with both: --pairs train.tsv "
+                "(or try: interlingua demo)"
             )
         return config
 

@@ -34,6 +34,11 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _as_names(value: object) -> object:
+    value = _as_tuple(value)
+    return tuple(map(str, value)) if isinstance(value, tuple) else value
+
+
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
@@ -59,16 +64,26 @@ class CorpusConfig(Section):
     """Source text, one sentence a line; several files are read one after the other."""
     target: Paths = ()
     """Target text, line by line the translation of the source."""
+    pairs: Paths = ()
+    """Files with both sides, after those of source and target: TSV, JSON Lines, TMX, compressed or not; PREFIX or the
+    folder of two files PREFIX.en and PREFIX.de; "-" for standard input."""
+    columns: Annotated[tuple[str, ...], BeforeValidator(_as_names)] = Field(
+        default=(), max_length=2, examples=["en", "de"]
+    )
+    """Which columns of TSV (numbers from 1, or names in its first line) or keys of JSON Lines hold source and target
+    (none: the only two; keys named source and target or by the languages)."""
     valid_source: Paths = ()
     """Validation source; when absent, a part of the training pairs is split off."""
     valid_target: Paths = ()
     """Validation target."""
+    valid_pairs: Paths = ()
+    """Validation pairs, in any form that corpus.pairs takes."""
     source_lang: LanguageCode | None = None
     """Language code of the source; by default the suffix of its file name."""
     target_lang: LanguageCode | None = None
     """Language code of the target; by default the suffix of its file name."""
     weights: Annotated[tuple[Weight, ...], BeforeValidator(_as_tuple)] = ()
-    """How often an epoch has the pairs of each source file, one number a file: 2 is every pair twice, 0.5 a random
+    """How often an epoch has the pairs of each file of source and of pairs, one number a file: 2 is every pair twice, 0.5 a random
     half, another half in the next epoch (none: every pair once)."""
     temperature: float | None = Field(default=None, ge=1.0, le=1000.0)
     """Weights that follow from the sizes, n^(1/T)/n, the largest file having 1: the higher, the more often the
@@ -383,14 +398,20 @@ def _type_in_words(field: FieldInfo, types: tuple[Any, ...]) -> str:
     if Path in types:
         return "the name of a file or folder"
     if items := _items_of(types):
-        if Path in items:
-            return "the name of a file, or a list of them"
-        if float in items:
-            return "a number from 0.000001 to 1,000, or a list of them"
-        return 'a symbol such as "<bt>", or a list of them'
+        return _list_in_words(field, items)
     if field.examples:
         return "one of " + ", ".join(map(str, field.examples))
     return "text"
+
+
+def _list_in_words(field: FieldInfo, items: tuple[Any, ...]) -> str:
+    if Path in items:
+        return "the name of a file, or a list of them"
+    if float in items:
+        return "a number from 0.000001 to 1,000, or a list of them"
+    if field.examples:
+        return 'two numbers or names: 1,2 or en,de as a flag, ["1", "2"] in a file'
+    return 'a symbol such as "<bt>", or a list of them'
 
 
 def _bounds_in_words(field: FieldInfo) -> str:

@@ -27,7 +27,6 @@ from interlingua.training.corpus_of_run import (
     RunCorpus,
     is_locked_to,
     languages_of,
-    lock_corpus,
     read_corpus,
 )
 from interlingua.training.data import TrainingData
@@ -107,11 +106,13 @@ def prepare_locked(
     same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
-            f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
+            f"{folder.path}: was started with another text than {corpus.named[0]} and its companions "
             "hold now; use --fresh to start anew, or another --run-dir"
         )
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
+    if writes:
+        corpus.settle(folder)
     sample = config.tokenization.training_pairs
     statistics = corpus.statistics(PAIRS_MEASURED)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
@@ -132,7 +133,7 @@ def prepare_locked(
         remove_folder(folder.tokenizer)
         # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
         save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
-        lock_corpus(folder, corpus.files, corpus.prints)
+        corpus.lock(folder)
         tokenizers = _train_tokenizers(config, folder, corpus.training, say)
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
@@ -143,7 +144,7 @@ def prepare_locked(
         say(f"chosen: {reason}")
     if writes:
         save_config(config, folder.config)
-        lock_corpus(folder, corpus.files, corpus.prints)
+        corpus.lock(folder)
         corpus.save(folder, statistics, PAIRS_MEASURED)
         folder.write_environment()
     source_lang, target_lang = languages_of(config.corpus)
@@ -154,7 +155,7 @@ def prepare_locked(
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
-        files=corpus.files,
+        files=corpus.named,
         training=_training_data(config, tokenizers, training, batch_tokens),
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
@@ -174,7 +175,8 @@ def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: Run
 def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
     """Return the settings that decide, together with the text, what a tokenizer learns."""
     corpus = config.corpus
-    is_split = not (corpus.embedded or corpus.valid_source or corpus.valid_target)
+    held_back = corpus.valid_source or corpus.valid_target or corpus.valid_pairs
+    is_split = not (corpus.embedded or held_back)
     split = (corpus.valid_size, config.training.seed) if is_split else None
     return config.tokenization, corpus.tags, split
 

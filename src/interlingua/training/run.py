@@ -92,7 +92,11 @@ def train(
         fresh = fresh and workers.is_first and not is_restarted()
         if not fresh:
             config = resumed_config(config, folder)
-        corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
+        corpus = (
+            None
+            if config.corpus.embedded
+            else read_corpus(config, folder, progress.say, writes=workers.is_first)
+        )
         if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")
         with folder.locked() if workers.is_first else nullcontext():

@@ -54,7 +54,7 @@ class RunFolder:
         """Tell whether a run was killed here before it had a configuration: our lock, and only what comes first."""
         first = (".lock", self.corpus, self.tokenizer, self.shards, self.config, self.corpus_lock)
         ours = {Path(each).name for each in first}
-        temporary = re.compile(r"\.(tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
+        temporary = re.compile(r"\.(corpus|tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
         return ".lock" in names and all(temporary.fullmatch(name) for name in names - ours)
 
     @contextmanager
