@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# One process of tests a core, one thread each; a process that runs out of tests takes over some of another's.
+SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
@@ -25,10 +27,10 @@ demo: $(READY) ## train a Romanian-English translator on the embedded corpus and
 	$(BIN)/interlingua demo
 
 test: $(READY) ## the tests, at most ten minutes on two cores
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q $(SPREAD)
 
 test-full: $(READY) ## slower laws, more cases
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow $(SPREAD)
 
 check: $(READY) ## format, lint, types, imports, spelling
 	$(BIN)/ruff format --check .

@@ -6,33 +6,36 @@ The exit status is told in ``errors`` and ``cli_streams``.
 
 import inspect as introspection
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_clean import clean
+from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
+    AlignFlags,
+    DecodeFlags,
     MachineFlags,
+    PartsFlags,
+    RuleFlags,
     RunFlags,
     ScoreFlags,
     SearchFlags,
     TextFlags,
     spell_out,
 )
+from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
-    count_flags,
     note,
-    note_marks,
     open_output,
     print_json,
     read_aligned,
     read_input,
     report_failure,
     say,
-    write_translations,
 )
 from interlingua.errors import ConfigError
 
@@ -42,7 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _MACHINE = SearchFlags(), MachineFlags()
+_SEARCH, _DECODE = SearchFlags(), DecodeFlags()
+_MACHINE, _ALIGN = MachineFlags(), AlignFlags()
 
 
 def demo(
@@ -90,6 +94,7 @@ def translate(
     io: TextFlags = _TEXT,
     n_best: int = 1,
     search: SearchFlags = _SEARCH,
+    decode: DecodeFlags = _DECODE,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Translate TEXT, a file, or standard input: one line in, one line out.
@@ -102,21 +107,9 @@ def translate(
         n_best: translations of each sentence, best first.
     """
     lines = read_input(text, io.input)
-    from interlingua.translator import Translator
+    from interlingua.cli_translate import translate_lines
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
-    translations = translator.translate_lines(
-        lines,
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        n_best=n_best,
-        batch_tokens=search.batch_tokens,
-    )
-    marks = Counter[str]()
-    translations = count_flags(translations, marks)
-    with open_output(io.output) as write:
-        write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
-    note_marks(marks, translator.max_source_length)
+    translate_lines(model, lines, io, n_best, search, decode, machine)
 
 
 def evaluate(
@@ -161,6 +154,26 @@ def inspect(
         print_json({"files": files})
     else:
         say("".join(f"{file}\n" for file in files))
+
+
+def align(
+    model: Path,
+    *,
+    source: Path,
+    target: Path,
+    flags: AlignFlags = _ALIGN,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Link the words of a text with those of its translation, by the model's attention (0-0 1-2).
+
+    Args:
+        model: run folder or model folder, which translates the source into the target.
+        source: text, one sentence a line, its words between spaces.
+        target: its translation, line by line.
+    """
+    from interlingua.cli_align import align_text
+
+    align_text(model, source, target, flags, machine)
 
 
 def prepare(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
@@ -265,10 +278,14 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     translate,
     evaluate,
     inspect,
+    align,
     prepare,
     tokenize,
     average,
     plan,
+    export,
+    doctor,
+    clean,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -346,7 +363,17 @@ def _summary(command: Callable[..., object]) -> str:
 def _build_app() -> "App":
     from cyclopts import App, Parameter
 
-    for flags in (RunFlags, TextFlags, ScoreFlags, SearchFlags, MachineFlags):
+    for flags in (
+        AlignFlags,
+        RunFlags,
+        TextFlags,
+        ScoreFlags,
+        SearchFlags,
+        DecodeFlags,
+        MachineFlags,
+        PartsFlags,
+        RuleFlags,
+    ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
     app = App(

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from interlingua.config import RunConfig
 
 __all__ = [
+    "AlignFlags",
+    "DecodeFlags",
     "MachineFlags",
+    "PartsFlags",
+    "RuleFlags",
     "RunFlags",
     "ScoreFlags",
     "SearchFlags",
@@ -23,7 +27,7 @@ __all__ = [
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
-_SWITCHES = {"--json", "--ids", "--fresh"}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,40 @@ class RunFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsFlags:
+    """The files of a corpus, two by two."""
+
+    source: Path | None = None
+    """Source text, one sentence a line, UTF-8."""
+    target: Path | None = None
+    """Target text, line by line the translation of the source."""
+    valid_source: Path | None = None
+    """Validation source: what of it is also in training leaks."""
+    valid_target: Path | None = None
+    """Validation target."""
+    test_source: Path | None = None
+    """Test source: what of it is also in training leaks."""
+    test_target: Path | None = None
+    """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFlags:
+    """By which rules pairs are dropped; all but number-mismatch apply."""
+
+    rules: str | None = None
+    """The only rules that apply, with commas between."""
+    without: str | None = None
+    """Rules that do not apply, with commas between."""
+    max_ratio: float = 3.0
+    """length-ratio: how many times longer than usual one side may be."""
+    max_characters: int = 2000
+    """long-line: characters of the longest line that stays."""
+    max_words: int = 250
+    """long-line: words of the longest line that stays."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextFlags:
     """Where text comes from and goes to."""
 
@@ -120,6 +158,38 @@ class SearchFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class DecodeFlags:
+    """What ``translate`` can be asked for besides; docs/guides/decoding.md shows each."""
+
+    prefix: str | None = None
+    """What every translation begins with."""
+    min_length: int | None = None
+    """Tokens that a translation has at least."""
+    max_length: int | None = None
+    """Tokens that a translation has at most, its end counted; by default twice the source and fifty."""
+    no_repeat_ngram: int | None = None
+    """Write no N tokens in a row twice."""
+    max_repeats: int | None = None
+    """Stop a translation that writes one phrase N times in a row."""
+    coverage_penalty: float | None = None
+    """Beta: higher prefers translations that look at every source token. Usually 0.2."""
+    groups: int | None = None
+    """Cut the beam into N groups that avoid each other's words (diverse beam)."""
+    diversity: float | None = None
+    """How much they avoid them. Usually 0.5."""
+    sample: bool = False
+    """Draw translations by their probability instead of searching for the likeliest."""
+    temperature: float | None = None
+    """Of samples: below 1 safer, above 1 more varied."""
+    top_k: int | None = None
+    """Draw among the N likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the fewest likeliest tokens that have this probability together."""
+    seed: int | None = None
+    """Of samples: the same number gives the same samples."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreFlags:
     """What is scored, and how it is written."""
 
@@ -133,6 +203,24 @@ class ScoreFlags:
     """The same as --format json."""
     output: str | None = None
     """File for the translations, which appears whole or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignFlags:
+    """How words are aligned, and what is written."""
+
+    reverse_model: Path | None = None
+    """A model of the opposite direction; the links of both become one alignment."""
+    gold: Path | None = None
+    """Alignment by people, "1-1" sure and "1p2" possible, from 1; the error rate against it is told."""
+    heuristic: str = "grow-diagonal"
+    """How two become one: intersection, union, grow-diagonal, grow-diag (as Moses), each also with -final."""
+    layer: int | None = None
+    """Layer of the decoder, from 1, its heads averaged; by default what agrees best, found without gold."""
+    output: str | None = None
+    """File for the links; by default standard output, or with --gold none."""
+    json: bool = False
+    """Print views, links and scores as JSON."""
 
 
 def spell_out(arguments: Sequence[str]) -> list[str]:

@@ -154,7 +154,7 @@ class ModelConfig(Section):
     """On attention weights; the paper has none."""
     activation_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Inside the feed-forward sublayer; the paper has none."""
-    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu"
     """Feed-forward non-linearity."""
     norm: Literal["post", "pre"] | None = None
     """Layer normalisation after (the paper) or before each sublayer (None: after, but before for tasks of rules)."""
@@ -165,6 +165,8 @@ class ModelConfig(Section):
     tie: Literal["three-way", "target", "none"] | None = None
     """Share embedding weights: both embeddings and the output (three-way), target and output, or none
     (None: three-way when the vocabulary is shared, else target)."""
+    output_bias: bool = False
+    """A learned number for each target token, added to its logit; the paper has none, models of Marian do."""
 
 
 class TrainingConfig(Section):

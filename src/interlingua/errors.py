@@ -8,7 +8,8 @@
     ├── TokenizerError            4   a tokenizer file, or a kind that cannot be trained
     ├── ModelError                5   a model or run folder: missing, damaged, wrong version
     ├── OutputError               6   something that could not be written
-    └── TrainingError             7   training that cannot go on (not-a-number loss, busy run folder)
+    ├── TrainingError             7   training that cannot go on (not-a-number loss, busy run folder)
+    └── ExportError               8   a model that another format cannot hold, or that translates otherwise there
 
 Status 0 is success; 130 and 143 are what a shell expects after Ctrl-C and SIGTERM.
 Each message says what is wrong, where, and what to do about it.
@@ -17,6 +18,7 @@ Each message says what is wrong, where, and what to do about it.
 __all__ = [
     "ConfigError",
     "CorpusError",
+    "ExportError",
     "InterlinguaError",
     "ModelError",
     "OutputError",
@@ -65,3 +67,9 @@ class TrainingError(InterlinguaError):
     """Training that cannot start or go on."""
 
     exit_status = 7
+
+
+class ExportError(InterlinguaError):
+    """A model that another format cannot hold, or that another program translates otherwise with."""
+
+    exit_status = 8

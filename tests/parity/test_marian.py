@@ -56,7 +56,7 @@ def draw_case(seed: int, dtype: torch.dtype) -> Case:
     # OPUS-MT starts from padding; a model of one's own may start from any token.
     start = pad if draw.random() < 0.5 else draw.randrange(vocabulary)
     tied = draw.random() < 0.7
-    activation = draw.choice(["relu", "gelu"])
+    activation = draw.choice(["relu", "gelu", "swish"])
     architecture = Architecture(
         encoder_layers=draw.randint(1, 3),
         decoder_layers=draw.randint(1, 3),

@@ -99,6 +99,7 @@ def test_loss_and_gradients_are_those_of_the_plain_model(case: int) -> None:
         dropout=0.0,
         max_positions=64,
         tie=chance.choice(["three-way", "target", "none"]),
+        output_bias=chance.random() < 0.3,
         norm=chance.choice(["post", "pre"]),
     )
     model = build(architecture)

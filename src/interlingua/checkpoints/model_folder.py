@@ -1,7 +1,9 @@
 """The model folder: all that is needed to translate, and nothing else.
 
 ``config.json`` (sizes, languages), ``model.safetensors``, ``tokenizer.json`` (or ``source_tokenizer.json`` and
-``target_tokenizer.json``), ``generation_config.json``, ``README.md`` (the model card), ``manifest.json``.
+``target_tokenizer.json``), ``generation_config.json``, ``README.md`` (the model card), ``manifest.json``; and
+``validation.jsonl``, sentences that it was not trained on, for whoever must prove that a copy in another format
+translates like it (folders of earlier versions have none).
 """
 
 import json
@@ -14,8 +16,10 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
+from interlingua.checkpoints.sentences import SENTENCES, read_sentences, write_sentences
 from interlingua.checkpoints.weights import load_weights, write_tensors
 from interlingua.config import DecodingConfig
+from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
 from interlingua.files import replace_folder
 from interlingua.model.architecture import Architecture
@@ -47,6 +51,8 @@ class LoadedModel:
     target_lang: str
     decoding: DecodingConfig
     max_length: int
+    sentences: tuple[SentencePair, ...] = ()
+    """Some that it was not trained on, with their translations; none if the folder has none."""
 
 
 def build(
@@ -85,6 +91,8 @@ def save_model_folder(
         loaded.tokenizers.save(new)
         generation = loaded.decoding.model_dump(mode="json")
         (new / "generation_config.json").write_text(_json(generation), encoding="utf-8")
+        if loaded.sentences:
+            write_sentences(new / SENTENCES, loaded.sentences)
         (new / "README.md").write_text(card, encoding="utf-8")
         write_manifest(new)
 
@@ -132,14 +140,27 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     check_parts(folder / "config.json", config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
-    return LoadedModel(model, tokenizers, source_lang, target_lang, decoding, max_length)
+    return LoadedModel(
+        model,
+        tokenizers,
+        source_lang,
+        target_lang,
+        decoding,
+        max_length,
+        read_sentences(folder / SENTENCES),
+    )
 
 
 def _files_read(folder: Path) -> tuple[str, ...]:
     """Name what loading reads, the card aside: none of it may escape the manifest."""
     shared = (folder / SHARED_NAME).exists()
     tokenizers = (SHARED_NAME,) if shared else (SOURCE_NAME, TARGET_NAME)
-    return ("config.json", "model.safetensors", "generation_config.json", *tokenizers)
+    sentences = (SENTENCES,) if (folder / SENTENCES).exists() else ()
+    return (
+        *("config.json", "model.safetensors", "generation_config.json"),
+        *tokenizers,
+        *sentences,
+    )
 
 
 def _max_length(value: object, architecture: Architecture) -> int:

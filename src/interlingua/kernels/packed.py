@@ -101,12 +101,13 @@ def packed_loss(
             assert isinstance(layer, DecoderLayer)
             x = _decode(step, layer, x, memory, target, source)
         x = step.norm(x, model.decoder.final_norm)
+        words, bias = model.output.weight, model.output.bias
         if alpha:
             fill = (0, 0, 0, len(wanted.ids) - wanted.count)
             halves = x[: target.count].chunk(2)
             x = torch.cat([nn.functional.pad(half, fill) for half in halves])
-            return projected_r_drop(x, model.output.weight, wanted.ids, epsilon, alpha)
-        return projected_cross_entropy(x, model.output.weight, wanted.ids, epsilon)
+            return projected_r_drop(x, words, wanted.ids, epsilon, alpha, bias=bias)
+        return projected_cross_entropy(x, words, wanted.ids, epsilon, bias=bias)
 
 
 def _encode(step: "_Step", layer: EncoderLayer, x: Tensor, side: Packed) -> Tensor:

@@ -25,15 +25,17 @@ def projected_cross_entropy(
     table: Float[Tensor, "V D"],
     targets: Int[Tensor, "M"],
     epsilon: float,
+    *,
+    bias: Float[Tensor, "V"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""Return ``label_smoothed_cross_entropy(hidden @ table.T, targets, epsilon)``, its plain twin, in nats.
 
-    A target below zero stands for no token: it has no loss and no gradient.
+    A target below zero stands for no token: it has no loss and no gradient. With a ``bias`` it is added to the logits.
 
     Under autocast the products are computed as autocast says, and everything else in single precision; otherwise all
     is computed in the precision of ``hidden``.
     """
-    return _apply(hidden, table, targets, epsilon, None)
+    return _apply(*_with_bias(hidden, table, bias), targets, epsilon, None)
 
 
 def projected_r_drop(
@@ -42,13 +44,23 @@ def projected_r_drop(
     targets: Int[Tensor, "M"],
     epsilon: float,
     alpha: float,
+    *,
+    bias: Float[Tensor, "V"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""Return ``r_drop(hidden @ table.T, targets, epsilon, alpha)``, its plain twin, in nats.
 
     ``hidden`` holds M tokens of a first pass, then the same of a second; all else is as in
     :func:`projected_cross_entropy`.
     """
-    return _apply(hidden, table, targets, epsilon, alpha)
+    return _apply(*_with_bias(hidden, table, bias), targets, epsilon, alpha)
+
+
+def _with_bias(hidden: Tensor, table: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Make the bias one more column of the table, which every token sees as it is: the same logits and gradients."""
+    if bias is None:
+        return hidden, table
+    ones = hidden.new_ones(len(hidden), 1)
+    return torch.cat((hidden, ones), dim=1), torch.cat((table, bias[:, None]), dim=1)
 
 
 def _apply(

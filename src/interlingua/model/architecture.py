@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 __all__ = ["PRESETS", "Architecture"]
 
-Activation = Literal["relu", "gelu", "swiglu"]
+Activation = Literal["relu", "gelu", "swish", "swiglu"]
 Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned"]
 Tie = Literal["three-way", "target", "none"]
@@ -40,6 +40,7 @@ class Architecture:
     positions: Positions = "sinusoidal"
     max_positions: int = 1024
     tie: Tie = "three-way"
+    output_bias: bool = False
 
     def __post_init__(self) -> None:
         self._check_fields()
@@ -73,6 +74,8 @@ class Architecture:
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1:
                 raise ValueError(f"{name} is {value!r}; it takes a number of at least 0, below 1")
+        if not isinstance(self.output_bias, bool):
+            raise ValueError(f"output_bias is {self.output_bias!r}; it takes true or false")
         for name, choices in _CHOICES.items():
             value, allowed = getattr(self, name), get_args(choices)
             if value not in allowed:

@@ -16,7 +16,7 @@ class FeedForward(nn.Module):
 
     .. math:: \mathrm{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2
 
-    ``gelu`` replaces the maximum; ``swiglu`` is :math:`(\mathrm{silu}(x W_g) \odot (x W_1)) W_2`
+    ``gelu`` and ``swish`` (:math:`x \,\sigma(x)`) replace the maximum; ``swiglu`` is :math:`(\mathrm{silu}(x W_g) \odot (x W_1)) W_2`
     (Shazeer 2020, "GLU Variants Improve Transformer").
 
     Source: section 3.3, equation 2.
@@ -26,7 +26,7 @@ class FeedForward(nn.Module):
         self,
         d_model: int,
         d_ff: int,
-        activation: Literal["relu", "gelu", "swiglu"] = "relu",
+        activation: Literal["relu", "gelu", "swish", "swiglu"] = "relu",
         activation_dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -43,6 +43,8 @@ class FeedForward(nn.Module):
             hidden = functional.silu(self.gate(x)) * hidden
         elif self.activation == "gelu":
             hidden = functional.gelu(hidden)
+        elif self.activation == "swish":
+            hidden = functional.silu(hidden)
         else:
             hidden = functional.relu(hidden)
         return self.outer(self.dropout(hidden))

@@ -138,7 +138,7 @@ class Transformer(nn.Module):
             ],
             last(),
         )
-        self.output = nn.Linear(a.d_model, target_vocabulary, bias=False)
+        self.output = nn.Linear(a.d_model, target_vocabulary, bias=a.output_bias)
         self._initialise()
         if a.tie != "none":
             self.output.weight = self.target_embedding.table.weight
@@ -152,6 +152,8 @@ class Transformer(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Embedding) or module is self.output:
                 nn.init.normal_(module.weight, std=self.architecture.d_model**-0.5)
+                if module is self.output and self.output.bias is not None:
+                    nn.init.zeros_(self.output.bias)
             elif isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
@@ -184,8 +186,11 @@ class Transformer(nn.Module):
         )
 
     def project(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """Compare vectors with every word: the pre-softmax linear transformation of section 3.4."""
-        return functional.linear(hidden, self.output.weight)
+        """Compare vectors with every word: the pre-softmax linear transformation of section 3.4.
+
+        The paper has no bias here; models of Marian have one (``Architecture.output_bias``).
+        """
+        return functional.linear(hidden, self.output.weight, self.output.bias)
 
     def start(self, memory: Memory) -> State:
         """Stand before the first target token, one row a source."""

@@ -31,14 +31,15 @@ def batch_loss(
         batch = batch.twice()
     real = batch.target_out != model.target_pad
     hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))[real]
+    words, bias = model.output.weight, model.output.bias
     if plain or type(model).project is not Transformer.project:
         logits = model.project(hidden)
         if alpha:
             return r_drop(logits, targets, epsilon, alpha)
         return label_smoothed_cross_entropy(logits, targets, epsilon)
     if alpha:
-        return projected_r_drop(hidden, model.output.weight, targets, epsilon, alpha)
-    return projected_cross_entropy(hidden, model.output.weight, targets, epsilon)
+        return projected_r_drop(hidden, words, targets, epsilon, alpha, bias=bias)
+    return projected_cross_entropy(hidden, words, targets, epsilon, bias=bias)
 
 
 def r_drop(

@@ -17,6 +17,7 @@ from interlingua.checkpoints.model_folder import (
     check_parts,
     save_model_folder,
 )
+from interlingua.checkpoints.sentences import MOST_SENTENCES
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
@@ -33,7 +34,12 @@ from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.stopping import listen_for_stop
-from interlingua.training.validation import Validation, Validator, read_validation
+from interlingua.training.validation import (
+    Validation,
+    Validator,
+    read_validation,
+    spread_pairs,
+)
 from interlingua.training.workers import Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
@@ -282,6 +288,7 @@ class _Run:
             target_lang=prepared.target_lang,
             decoding=prepared.config.decoding,
             max_length=prepared.config.batching.max_length,
+            sentences=tuple(spread_pairs(prepared.validation.pairs, MOST_SENTENCES)),
         )
         save_model_folder(self.folder.model, loaded, weights, card)
 

@@ -17,7 +17,7 @@ from interlingua.training.data import TrainingData
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
-__all__ = ["Validation", "Validator", "read_validation"]
+__all__ = ["Validation", "Validator", "read_validation", "spread_pairs"]
 
 NUM_SAMPLES = 5
 
@@ -62,7 +62,7 @@ class Validator:
     ) -> None:
         self.data = data
         self.translator = translator
-        self.pairs = _spread(data.pairs, num_sentences)
+        self.pairs = spread_pairs(data.pairs, num_sentences)
         self.dtype = dtype
         self.interrupted = interrupted
         self.plain = plain
@@ -150,7 +150,7 @@ class Validator:
         return total / max(tokens, 1)
 
 
-def _spread(pairs: Sequence[SentencePair], number: int) -> list[SentencePair]:
+def spread_pairs(pairs: Sequence[SentencePair], number: int) -> list[SentencePair]:
     """Take ``number`` pairs at even distances."""
     if number >= len(pairs):
         return list(pairs)

@@ -79,7 +79,7 @@ WRONG_TYPES = {
     "d_ff": (2.5, "a whole number of at least 1"),
     "d_model": (None, "a whole number of at least 1"),
     "dropout": ("much", "a number of at least 0, below 1"),
-    "activation": ("tanh", "one of relu, gelu, swiglu"),
+    "activation": ("tanh", "one of relu, gelu, swish, swiglu"),
     "norm": ("sandwich", "one of post, pre"),
     "positions": (["learned"], "one of sinusoidal, learned"),
     "tie": (None, "one of three-way, target, none"),

@@ -10,7 +10,7 @@ def layer(activation: str) -> FeedForward:
     return FeedForward(6, 10, activation).double()
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "swish", "swiglu"])
 def test_every_position_is_transformed_on_its_own(activation: str) -> None:
     ffn, x = layer(activation), torch.randn(2, 5, 6, dtype=torch.float64)
     whole = ffn(x)

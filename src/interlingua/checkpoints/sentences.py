@@ -1,0 +1,53 @@
+"""``validation.jsonl``: sentences kept with a model that it was not trained on, one JSON object a line."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import ModelError
+
+__all__ = ["MOST_SENTENCES", "SENTENCES", "read_sentences", "write_sentences"]
+
+SENTENCES = "validation.jsonl"
+MOST_SENTENCES = 200
+"""Enough to see whether a copy of a model in another format translates like it."""
+
+_LONGEST_FILE = 1 << 24
+"""Bytes; what is longer was not written here."""
+
+
+def write_sentences(path: Path, pairs: Sequence[SentencePair]) -> None:
+    """Write ``pairs``, the source and the target of each and where it stood."""
+    lines = (
+        json.dumps(
+            {"source": pair.source, "target": pair.target, "line": pair.line}, ensure_ascii=False
+        )
+        for pair in pairs
+    )
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read_sentences(path: Path) -> tuple[SentencePair, ...]:
+    """Read what :func:`write_sentences` wrote; a model folder without the file has no sentences.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    if not path.exists():
+        return ()
+    pairs: list[SentencePair] = []
+    try:
+        if path.stat().st_size > _LONGEST_FILE:
+            raise ValueError(f"more than {_LONGEST_FILE:,} bytes")
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            found = json.loads(line)
+            pair = SentencePair(found["source"], found["target"], found["line"])
+            if not (isinstance(pair.source, str) and isinstance(pair.target, str)):
+                raise ValueError("a sentence that is no text")
+            pairs.append(pair)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelError(
+            f"{path}: is damaged at sentence {len(pairs) + 1} ({error}); copy the folder again"
+        ) from error
+    return tuple(pairs)

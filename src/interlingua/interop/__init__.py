@@ -1,0 +1,10 @@
+"""Other people's models and formats: bring them in, send ours out, with proof.
+
+=======================  ==========================================================
+``export``               a model folder -> a folder in another format, proved, with its card
+``proof``                the same sentences through both programs: what an exporter offers, what is compared
+``plain_search``         the search that other programs share, to compare theirs with
+``card``                 the model card of an export
+``ctranslate2_export``   a folder for CTranslate2
+=======================  ==========================================================
+"""

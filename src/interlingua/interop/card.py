@@ -1,0 +1,50 @@
+"""The model card of an export: what the Hub reads at its top, how to use it, the card of the model, and the proof."""
+
+import re
+
+from interlingua.checkpoints.model_folder import LoadedModel
+from interlingua.interop.proof import Proof
+
+__all__ = ["write_export_card"]
+
+_UNPROVED = "Nobody has compared what this folder translates with what the model does: it was exported with --no-verify."
+
+
+def write_export_card(
+    loaded: LoadedModel, card: str, *, usage: str, proof: Proof | None, licence: str | None
+) -> str:
+    """Return ``README.md``: ``card`` is that of the model, whose command line gives way to ``usage``."""
+    body = re.sub(r"(?m)^ {4}interlingua translate .*$\n?", "", card).rstrip("\n")
+    if licence:
+        body = re.sub(r"(?m)^The licence of these texts decides.*$", f"Licence: {licence}.", body)
+    proved = proof.to_markdown() if proof else _UNPROVED + "\n"
+    return "\n".join(
+        [
+            _front_matter(loaded, licence),
+            body,
+            "",
+            "## Use",
+            "",
+            usage.rstrip("\n"),
+            "",
+            "## Proof of the export",
+            "",
+            proved,
+        ]
+    )
+
+
+def _front_matter(loaded: LoadedModel, licence: str | None) -> str:
+    """Write the fields by which the Hub finds a model."""
+    languages = "".join(f"- {_quoted(code)}\n" for code in (loaded.source_lang, loaded.target_lang))
+    return (
+        f"---\nlanguage:\n{languages}license: {_quoted(licence or 'unknown')}\n"
+        "pipeline_tag: translation\ntags:\n- translation\n- interlingua\n"
+        "metrics:\n- sacrebleu\n- chrf\n---\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    """Write a YAML string that is nothing but that: ``no`` is Norwegian, not false."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", " ", escaped) + '"'
