@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import interlingua
 from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
+from interlingua.cli_download import download
 from interlingua.cli_flags import (
     AlignFlags,
     DecodeFlags,
@@ -286,6 +287,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     export,
     doctor,
     clean,
+    download,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
