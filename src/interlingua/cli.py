@@ -19,6 +19,7 @@ from interlingua.cli_flags import (
     AlignFlags,
     DecodeFlags,
     MachineFlags,
+    PairFlags,
     PartsFlags,
     RuleFlags,
     RunFlags,
@@ -29,6 +30,7 @@ from interlingua.cli_flags import (
 )
 from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_split import split
 from interlingua.cli_streams import (
     note,
     open_output,
@@ -288,6 +290,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     doctor,
     clean,
     download,
+    split,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -373,6 +376,7 @@ def _build_app() -> "App":
         SearchFlags,
         DecodeFlags,
         MachineFlags,
+        PairFlags,
         PartsFlags,
         RuleFlags,
     ):

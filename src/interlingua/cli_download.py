@@ -26,7 +26,7 @@ def download(
     sha256: str | None = None,
     json: bool = False,
 ) -> None:
-    """Fetch a corpus of OPUS, a test set of sacreBLEU, or a file from an address; go on where it broke off.
+    """Fetch a corpus of OPUS, a test set of sacreBLEU, or any file; go on where it broke off.
 
     Args:
         name: such as Tatoeba, wmt14, or https://...; see --list.

@@ -15,6 +15,7 @@ __all__ = [
     "AlignFlags",
     "DecodeFlags",
     "MachineFlags",
+    "PairFlags",
     "PartsFlags",
     "RuleFlags",
     "RunFlags",
@@ -105,6 +106,24 @@ class PartsFlags:
     """Test source: what of it is also in training leaks."""
     test_target: Path | None = None
     """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFlags:
+    """One corpus, in any form."""
+
+    source: Path | None = None
+    """Source text, one sentence a line."""
+    target: Path | None = None
+    """Its translation, line by line."""
+    pairs: Path | None = None
+    """A file with both sides instead: TSV, JSON Lines, TMX, or PREFIX of PREFIX.en and PREFIX.de."""
+    source_lang: str | None = None
+    """Language of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language of the target; by default the suffix of its file name."""
+    columns: str | None = None
+    """Which columns of TSV or keys of JSON Lines hold source and target: 1,2 or ro,en."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from interlingua import __version__
 from interlingua.errors import DownloadError, OutputError
 from interlingua.files import write_text
 
@@ -207,7 +206,7 @@ def _copy(
 
 def _ask(url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
     """Ask, and tell apart what is worth another attempt."""
-    agent = {"User-Agent": f"interlingua/{__version__}", "Accept-Encoding": "identity"}
+    agent = {"User-Agent": "interlingua", "Accept-Encoding": "identity"}
     try:
         answer: http.client.HTTPResponse = urlopen(
             Request(url, headers=agent | headers), timeout=_PATIENCE
