@@ -21,7 +21,30 @@ PAIRS = [
     for b in NUMBERS
     for c in NUMBERS
 ]
-SMALL = ["--source-lang", "ro", "--target-lang", "en", "--model.encoder-layers", "1", "--model.decoder-layers", "1", "--model.d-model", "16", "--model.d-ff", "16", "--model.heads", "2", "--training.threads", "1", "--training.steps", "4", "--training.validate-every", "2", "--training.validate-sentences", "4"]
+SMALL = [
+    "--source-lang",
+    "ro",
+    "--target-lang",
+    "en",
+    "--model.encoder-layers",
+    "1",
+    "--model.decoder-layers",
+    "1",
+    "--model.d-model",
+    "16",
+    "--model.d-ff",
+    "16",
+    "--model.heads",
+    "2",
+    "--training.threads",
+    "1",
+    "--training.steps",
+    "4",
+    "--training.validate-every",
+    "2",
+    "--training.validate-sentences",
+    "4",
+]
 
 
 def tmx(pairs: list[tuple[str, str]]) -> bytes:
@@ -50,7 +73,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def train(run: str, *words: str, command: str = "train") -> int:
-    return main([command, *words, *SMALL, "--run-dir", run])
+    return main([command, *SMALL, *words, "--run-dir", run])
 
 
 def ids_of(run: str) -> list[bytes]:

@@ -359,9 +359,12 @@ def _is_same(job: _Job, record: Json, place: Path, seen: Json) -> bool:
 
 def _is_piped() -> bool:
     """Tell whether there is anything to read on standard input; if not, what was read before counts."""
-    if sys.stdin is None or sys.stdin.isatty():
+    try:
+        if sys.stdin is None or sys.stdin.isatty():
+            return False
+        return bool(cast("io.BufferedReader[Any]", sys.stdin.buffer).peek(1))
+    except (OSError, ValueError, AttributeError):  # closed, or put in its place by somebody
         return False
-    return bool(cast("io.BufferedReader[Any]", sys.stdin.buffer).peek(1))
 
 
 def _moved(
