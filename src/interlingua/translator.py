@@ -1,8 +1,7 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +16,7 @@ from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
+from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import Wishes
@@ -184,20 +184,19 @@ class Translator:
         done: list[Translation] = [_EMPTY] * len(texts)
         sources, truncated = self._read(texts)
         wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
-        budget = request.decoding.batch_tokens // request.search.beam_size
         workers = torch.get_num_threads() if self.compiled is not None else 1
-        if workers > 1:  # a batch for each, if there is text enough
-            budget = min(budget, sum(len(ids) + 1 for ids in sources.values()) // workers + 1)
-        batches = list(_batches({place: len(ids) + 1 for place, ids in sources.items()}, budget))
+        batches = in_batches(
+            {place: len(ids) + 1 for place, ids in sources.items()},
+            request.decoding.batch_tokens // request.search.beam_size,
+            workers,
+        )
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             return self._search(
                 [sources[place] for place in batch], [wishes[place] for place in batch], request
             )
 
-        for batch, found in zip(
-            batches, _side_by_side(search_batch, batches, workers), strict=True
-        ):
+        for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -240,13 +239,9 @@ class Translator:
             return compiled_beam_search(
                 self.compiled,
                 [[*ids, source.end_id] for ids in sources],
-                pad_id=target.pad_id,
-                begin_id=target.begin_id,
-                end_id=target.end_id,
+                symbols=(target.pad_id, target.begin_id, target.end_id),
                 max_lengths=[wish.max_length for wish in wishes],
-                beam_size=request.search.beam_size,
-                alpha=request.search.length_penalty,
-                n_best=request.search.n_best,
+                options=request.search,
             )
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
         with torch.inference_mode(), _evaluating(self.model):
@@ -283,31 +278,6 @@ def _key(seed: int, source: Sequence[int], place: int) -> int:
     """Make one number of what a sample may depend on."""
     told = repr((seed, tuple(source), place)).encode()
     return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
-
-
-def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:
-    """Cut places into batches of like length, longest first; one place alone may exceed ``budget``.
-
-    ``budget`` counts padded tokens: places times the greatest length among them. Longest first, so that a machine
-    with too little memory says so at the start.
-    """
-    ordered = sorted(lengths, key=lambda place: -lengths[place])
-    start = 0
-    while start < len(ordered):
-        size = max(1, budget // lengths[ordered[start]])
-        yield ordered[start : start + size]
-        start += size
-
-
-def _side_by_side(
-    search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], workers: int
-) -> Iterator[list[list[Hypothesis]]]:
-    """Search the batches, several at a time where a search takes one thread; results in the order of the batches."""
-    if workers == 1 or len(batches) < 2:
-        yield from map(search, batches)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(search, batches)
 
 
 def _compile(
