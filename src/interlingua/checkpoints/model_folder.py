@@ -7,6 +7,7 @@ translates like it (folders of earlier versions have none).
 """
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,6 +30,7 @@ from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME,
 __all__ = [
     "BuildModel",
     "LoadedModel",
+    "add_to_model_folder",
     "build",
     "check_parts",
     "find_model_folder",
@@ -224,3 +226,29 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def add_to_model_folder(path: Path, name: str, text: str) -> Path:
+    """Put one more file beside the model, and into its manifest: the folder is replaced whole or not at all.
+
+    Args:
+        path: run folder or model folder.
+        name: the file; one of this name is replaced.
+        text: what it holds.
+
+    Returns:
+        The model folder.
+
+    Raises:
+        ModelError: the folder is missing or damaged.
+        OutputError: it cannot be written.
+    """
+    folder = find_model_folder(path)
+    check_manifest(folder, needed=_files_read(folder))
+    with replace_folder(folder, check=read_back) as new:
+        for file in folder.iterdir():
+            if file.is_file():
+                shutil.copyfile(file, new / file.name)
+        (new / name).write_text(text, encoding="utf-8")
+        write_manifest(new)
+    return folder
