@@ -37,6 +37,7 @@ from interlingua.cli_streams import (
     report_failure,
     say,
 )
+from interlingua.cli_tokenizer import TOKENIZER_COMMANDS, TOKENIZER_HELP
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def translate(
     *text: str,
     io: TextFlags = _TEXT,
     n_best: int = 1,
+    adapter: Path | None = None,
     search: SearchFlags = _SEARCH,
     decode: DecodeFlags = _DECODE,
     machine: MachineFlags = _MACHINE,
@@ -105,11 +107,12 @@ def translate(
         model: run folder or model folder.
         text: sentences, each in quotes; one that begins with a hyphen goes after --.
         n_best: translations of each sentence, best first.
+        adapter: adapter folder, or a run that trained one on this model.
     """
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, search, decode, machine)
+    translate_lines(model, lines, io, n_best, search, decode, machine, adapter)
 
 
 def evaluate(
@@ -231,6 +234,24 @@ def average(run: Path, *, last: int, json: bool = False) -> None:
         say(f"{folder} is now the mean of the last {last} checkpoints\n")
 
 
+def merge(model: Path, adapter: Path, *, output: Path, json: bool = False) -> None:
+    """Put an adapter into the weights of the model that it was trained on, as a new model folder.
+
+    Args:
+        model: run folder or model folder that the adapter's run began with.
+        adapter: adapter folder, or the run that trained it.
+        output: the new model folder.
+        json: print the model folder as JSON.
+    """
+    from interlingua.checkpoints.adapter_folder import write_merged
+
+    write_merged(model, adapter, output)
+    if json:
+        print_json({"model": output, "base": model, "adapter": adapter})
+    else:
+        say(f"{output} is {model} with {adapter}\n")
+
+
 def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
     """Say how large a run would be: parameters, steps, time, memory, disk. Trains 20 steps to find out.
 
@@ -282,6 +303,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     prepare,
     tokenize,
     average,
+    merge,
     plan,
     export,
     doctor,
@@ -289,6 +311,11 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
+GROUPS = {
+    "tokenizer": (TOKENIZER_HELP, TOKENIZER_COMMANDS),
+    "config": (CONFIG_HELP, CONFIG_COMMANDS),
+}
+"""Commands of two words."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -346,7 +373,7 @@ def _overview() -> str:
             "",
             "Commands:",
             *lines,
-            f"  {'config':<10} {CONFIG_HELP}",
+            *(f"  {name:<10} {told}" for name, (told, _) in GROUPS.items()),
             "  --version  Print the version.",
             "",
             "The rooms that data passes through, in order:",
@@ -385,10 +412,11 @@ def _build_app() -> "App":
     )
     for command in COMMANDS:
         app.command(command)
-    config = App(name="config", help=CONFIG_HELP)
-    for command in CONFIG_COMMANDS:
-        config.command(command)
-    app.command(config)
+    for name, (told, commands) in GROUPS.items():
+        group = App(name=name, help=told)
+        for command in commands:
+            group.command(command)
+        app.command(group)
     return app
 
 
@@ -398,7 +426,7 @@ def _show_default(value: object) -> str | None:
 
 
 def _refuse_unknown_command(name: str) -> None:
-    names = [*(command.__name__ for command in COMMANDS), "config"]
+    names = [*(command.__name__ for command in COMMANDS), *GROUPS]
     if name in names:
         return
     close = get_close_matches(name, names, n=1)

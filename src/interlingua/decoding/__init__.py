@@ -9,6 +9,8 @@
 ``search``             the one door: puts together what follows, as the options say
 ``greedy``             always the likeliest next symbol
 ``beam_search``        the likeliest few continuations side by side
+``compiled_search``    the same for a model that was packed, one call a batch
+``batches``            which sentences are searched together
 ``constraints``        what may be written next
 ``selection``          which candidates fill the slots: the best, diverse groups, samples
 ``repetition``         does a target go round in circles
