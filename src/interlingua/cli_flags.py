@@ -34,7 +34,7 @@ _SECTIONS = {
     "keep_source": "start.",
     "keep_target": "start.",
 }
-_SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample", "--lock"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,14 @@ class DecodeFlags:
 
     prefix: str | None = None
     """What every translation begins with."""
+    force: tuple[str, ...] = ()
+    """Word or phrase that every translation holds; may be given several times."""
+    ban: tuple[str, ...] = ()
+    """Word or phrase that no translation holds, whatever its case; may be given several times."""
+    glossary: Path | None = None
+    """File of terms, one a line: source term, tab, target term, which has to be used."""
+    lock: bool = False
+    """Numbers, addresses, {{variables}}, %s, tags and emoji come through unchanged."""
     min_length: int | None = None
     """Tokens that a translation has at least."""
     max_length: int | None = None

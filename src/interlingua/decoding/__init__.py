@@ -13,6 +13,8 @@
 ``batches``            which sentences are searched together
 ``constraints``        what may be written next
 ``selection``          which candidates fill the slots: the best, diverse groups, samples
+``forced``             phrases that a target must hold
+``words``              where words end in a target, and phrases that it must not hold
 ``repetition``         does a target go round in circles
 ``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given
