@@ -6,7 +6,6 @@ The exit status is told in ``errors`` and ``cli_streams``.
 
 import inspect as introspection
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,9 +14,12 @@ from typing import TYPE_CHECKING, Literal
 import interlingua
 from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
+from interlingua.cli_download import download
 from interlingua.cli_flags import (
     AlignFlags,
+    DecodeFlags,
     MachineFlags,
+    PairFlags,
     PartsFlags,
     RuleFlags,
     RunFlags,
@@ -28,18 +30,17 @@ from interlingua.cli_flags import (
 )
 from interlingua.cli_interop import export
 from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_split import split
 from interlingua.cli_streams import (
-    count_flags,
     note,
-    note_marks,
     open_output,
     print_json,
     read_aligned,
     read_input,
     report_failure,
     say,
-    write_translations,
 )
+from interlingua.cli_tokenizer import TOKENIZER_COMMANDS, TOKENIZER_HELP
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _MACHINE, _ALIGN = SearchFlags(), MachineFlags(), AlignFlags()
+_SEARCH, _DECODE = SearchFlags(), DecodeFlags()
+_MACHINE, _ALIGN = MachineFlags(), AlignFlags()
 
 
 def demo(
@@ -95,7 +97,9 @@ def translate(
     *text: str,
     io: TextFlags = _TEXT,
     n_best: int = 1,
+    adapter: Path | None = None,
     search: SearchFlags = _SEARCH,
+    decode: DecodeFlags = _DECODE,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Translate TEXT, a file, or standard input: one line in, one line out.
@@ -106,23 +110,12 @@ def translate(
         model: run folder or model folder.
         text: sentences, each in quotes; one that begins with a hyphen goes after --.
         n_best: translations of each sentence, best first.
+        adapter: adapter folder, or a run that trained one on this model.
     """
     lines = read_input(text, io.input)
-    from interlingua.translator import Translator
+    from interlingua.cli_translate import translate_lines
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
-    translations = translator.translate_lines(
-        lines,
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        n_best=n_best,
-        batch_tokens=search.batch_tokens,
-    )
-    marks = Counter[str]()
-    translations = count_flags(translations, marks)
-    with open_output(io.output) as write:
-        write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
-    note_marks(marks, translator.max_source_length)
+    translate_lines(model, lines, io, n_best, search, decode, machine, adapter)
 
 
 def evaluate(
@@ -244,6 +237,24 @@ def average(run: Path, *, last: int, json: bool = False) -> None:
         say(f"{folder} is now the mean of the last {last} checkpoints\n")
 
 
+def merge(model: Path, adapter: Path, *, output: Path, json: bool = False) -> None:
+    """Put an adapter into the weights of the model that it was trained on, as a new model folder.
+
+    Args:
+        model: run folder or model folder that the adapter's run began with.
+        adapter: adapter folder, or the run that trained it.
+        output: the new model folder.
+        json: print the model folder as JSON.
+    """
+    from interlingua.checkpoints.adapter_folder import write_merged
+
+    write_merged(model, adapter, output)
+    if json:
+        print_json({"model": output, "base": model, "adapter": adapter})
+    else:
+        say(f"{output} is {model} with {adapter}\n")
+
+
 def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
     """Say how large a run would be: parameters, steps, time, memory, disk. Trains 20 steps to find out.
 
@@ -295,13 +306,21 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     prepare,
     tokenize,
     average,
+    merge,
     plan,
     export,
     doctor,
     clean,
+    download,
+    split,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
+GROUPS = {
+    "tokenizer": (TOKENIZER_HELP, TOKENIZER_COMMANDS),
+    "config": (CONFIG_HELP, CONFIG_COMMANDS),
+}
+"""Commands of two words."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -359,7 +378,7 @@ def _overview() -> str:
             "",
             "Commands:",
             *lines,
-            f"  {'config':<10} {CONFIG_HELP}",
+            *(f"  {name:<10} {told}" for name, (told, _) in GROUPS.items()),
             "  --version  Print the version.",
             "",
             "The rooms that data passes through, in order:",
@@ -382,7 +401,9 @@ def _build_app() -> "App":
         TextFlags,
         ScoreFlags,
         SearchFlags,
+        DecodeFlags,
         MachineFlags,
+        PairFlags,
         PartsFlags,
         RuleFlags,
     ):
@@ -397,10 +418,11 @@ def _build_app() -> "App":
     )
     for command in COMMANDS:
         app.command(command)
-    config = App(name="config", help=CONFIG_HELP)
-    for command in CONFIG_COMMANDS:
-        config.command(command)
-    app.command(config)
+    for name, (told, commands) in GROUPS.items():
+        group = App(name=name, help=told)
+        for command in commands:
+            group.command(command)
+        app.command(group)
     return app
 
 
@@ -410,7 +432,7 @@ def _show_default(value: object) -> str | None:
 
 
 def _refuse_unknown_command(name: str) -> None:
-    names = [*(command.__name__ for command in COMMANDS), "config"]
+    names = [*(command.__name__ for command in COMMANDS), *GROUPS]
     if name in names:
         return
     close = get_close_matches(name, names, n=1)

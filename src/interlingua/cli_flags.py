@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignFlags",
+    "DecodeFlags",
     "MachineFlags",
+    "PairFlags",
     "PartsFlags",
     "RuleFlags",
     "RunFlags",
@@ -26,7 +28,13 @@ __all__ = [
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
-_SWITCHES = {"--json", "--ids", "--fresh"}
+_SECTIONS = {
+    "run_dir": "",
+    "init_from": "start.",
+    "keep_source": "start.",
+    "keep_target": "start.",
+}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample", "--lock"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class RunFlags:
     """Source text, one sentence a line, UTF-8; several files are read one after the other."""
     target: tuple[Path, ...] = ()
     """Target text, line by line the translation of the source."""
+    pairs: tuple[Path, ...] = ()
+    """Files with both sides instead: TSV, JSON Lines, TMX, compressed or not; PREFIX of PREFIX.en and PREFIX.de; -."""
     source_lang: str | None = None
     """Language of the source; by default the suffix of its file name."""
     target_lang: str | None = None
@@ -45,6 +55,14 @@ class RunFlags:
     """Validation source; by default some of the training pairs are split off."""
     valid_target: tuple[Path, ...] = ()
     """Validation target."""
+    valid_pairs: tuple[Path, ...] = ()
+    """Validation pairs, in any form that --pairs takes."""
+    init_from: str | None = None
+    """Model folder or run to begin with, instead of fresh weights: its tokenizer, sizes and languages are kept."""
+    keep_source: tuple[Path, ...] = ()
+    """With --init-from: text that the model should still translate as well as before."""
+    keep_target: tuple[Path, ...] = ()
+    """Its translation."""
     run_dir: str | None = None
     """Folder of the run; by default runs/SOURCE-TARGET, by language."""
     set: tuple[str, ...] = ()
@@ -59,10 +77,11 @@ class RunFlags:
         from interlingua.config_files import load_config
 
         config = load_config(path, self.to_overrides())
-        if not config.corpus.source and not config.corpus.embedded:
+        if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
-                "--source train.ro --target train.en (or try: interlingua demo)"
+                "--source train.ro --target train.en, or one file with both: --pairs train.tsv "
+                "(or try: interlingua demo)"
             )
         return config
 
@@ -72,7 +91,7 @@ class RunFlags:
         for field in fields(self):
             value = getattr(self, field.name)
             if value not in (None, ()) and field.name != "set":
-                key = field.name if field.name == "run_dir" else f"corpus.{field.name}"
+                key = _SECTIONS.get(field.name, "corpus.") + field.name
                 many = isinstance(value, tuple)
                 overrides[key] = tuple(map(str, value)) if many else str(value)
         for setting in self.set:
@@ -99,6 +118,24 @@ class PartsFlags:
     """Test source: what of it is also in training leaks."""
     test_target: Path | None = None
     """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFlags:
+    """One corpus, in any form."""
+
+    source: Path | None = None
+    """Source text, one sentence a line."""
+    target: Path | None = None
+    """Its translation, line by line."""
+    pairs: Path | None = None
+    """A file with both sides instead: TSV, JSON Lines, TMX, or PREFIX of PREFIX.en and PREFIX.de."""
+    source_lang: str | None = None
+    """Language of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language of the target; by default the suffix of its file name."""
+    columns: str | None = None
+    """Which columns of TSV or keys of JSON Lines hold source and target: 1,2 or ro,en."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +188,48 @@ class SearchFlags:
     """Alpha in ((5 + length) / 6)^alpha: higher gives longer translations. Usually 0.6."""
     batch_tokens: int | None = None
     """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
+    """Of matrix products on a CPU: bfloat16 and int8 are faster, and round. By default float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeFlags:
+    """What ``translate`` can be asked for besides; docs/guides/decoding.md shows each."""
+
+    prefix: str | None = None
+    """What every translation begins with."""
+    force: tuple[str, ...] = ()
+    """Word or phrase that every translation holds; may be given several times."""
+    ban: tuple[str, ...] = ()
+    """Word or phrase that no translation holds, whatever its case; may be given several times."""
+    glossary: Path | None = None
+    """File of terms, one a line: source term, tab, target term, which has to be used."""
+    lock: bool = False
+    """Numbers, addresses, {{variables}}, %s, tags and emoji come through unchanged."""
+    min_length: int | None = None
+    """Tokens that a translation has at least."""
+    max_length: int | None = None
+    """Tokens that a translation has at most, its end counted; by default twice the source and fifty."""
+    no_repeat_ngram: int | None = None
+    """Write no N tokens in a row twice."""
+    max_repeats: int | None = None
+    """Stop a translation that writes one phrase N times in a row."""
+    coverage_penalty: float | None = None
+    """Beta: higher prefers translations that look at every source token. Usually 0.2."""
+    groups: int | None = None
+    """Cut the beam into N groups that avoid each other's words (diverse beam)."""
+    diversity: float | None = None
+    """How much they avoid them. Usually 0.5."""
+    sample: bool = False
+    """Draw translations by their probability instead of searching for the likeliest."""
+    temperature: float | None = None
+    """Of samples: below 1 safer, above 1 more varied."""
+    top_k: int | None = None
+    """Draw among the N likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the fewest likeliest tokens that have this probability together."""
+    seed: int | None = None
+    """Of samples: the same number gives the same samples."""
 
 
 @dataclass(frozen=True, slots=True)

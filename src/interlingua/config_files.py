@@ -21,6 +21,7 @@ from interlingua.config import (
     CorpusConfig,
     RunConfig,
     Setting,
+    StartConfig,
     TokenizationConfig,
     list_settings,
 )
@@ -34,7 +35,8 @@ _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of d
 
 _SHORT_FLAGS = {
     *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
-    *("corpus.valid_source", "corpus.valid_target"),
+    *("corpus.valid_source", "corpus.valid_target", "corpus.pairs", "corpus.valid_pairs"),
+    *("start.init_from", "start.keep_source", "start.keep_target"),
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
@@ -61,7 +63,7 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
 
     def locate(key: str) -> str:
         if key in flags:
-            name = key.removeprefix("corpus.") if key in _SHORT_FLAGS else key
+            name = key.rpartition(".")[2] if key in _SHORT_FLAGS else key
             return f"flag --{name.replace('_', '-')}"
         return f"{path}:{_line_of(text, key.split('.'))}"
 
@@ -296,6 +298,7 @@ def _refuse_contradictions(config: RunConfig, locate: Locate) -> None:
     """Refuse values that are right alone and wrong together."""
     for key, reason in (
         *_contradictions_in_corpus(config.corpus),
+        *_contradictions_in_start(config.start),
         *_contradictions_in_tokenization(config.tokenization),
         *_contradictions_in_model(config),
     ):
@@ -306,17 +309,23 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
     for one, other in (("source", "target"), ("valid_source", "valid_target")):
         if bool(getattr(corpus, one)) != bool(getattr(corpus, other)):
             given, missing = (one, other) if getattr(corpus, one) else (other, one)
+            first = getattr(corpus, given)[0]
+            pairs = "pairs" if given in ("source", "target") else "valid_pairs"
             yield (
                 f"corpus.{given}",
-                f"corpus.{given} is given without corpus.{missing}; give both",
+                f"corpus.{given} is given without corpus.{missing}; give both, or corpus.{pairs} "
+                f"instead if {first} holds both sides",
             )
+    if len(corpus.columns) == 1:
+        yield ("corpus.columns", "corpus.columns has one name; give two, that of the source first")
     for name, what in (("weights", "number"), ("tags", "symbol")):
-        given_for = len(getattr(corpus, name))
-        if given_for not in (0, len(corpus.source)):
+        given_for, files = len(getattr(corpus, name)), len(corpus.source) + len(corpus.pairs)
+        if given_for not in (0, files):
+            of = "corpus.source and corpus.pairs" if corpus.pairs else "corpus.source"
             yield (
                 f"corpus.{name}",
-                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and corpus.source "
-                f"{len(corpus.source)} file{'s' * (len(corpus.source) != 1)}; give one {what} for each file",
+                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and {of} "
+                f"{files} file{'s' * (files != 1)}; give one {what} for each file",
             )
     if corpus.weights and corpus.temperature is not None:
         yield (
@@ -329,6 +338,38 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
                 "corpus.tags",
                 f"corpus.tags holds {tag}, which means something else in every vocabulary; take another name",
             )
+
+
+def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
+    if start.init_from is None:
+        for name in start.model_fields_set - {"init_from"}:
+            if getattr(start, name) != StartConfig.model_fields[name].default:
+                yield (
+                    f"start.{name}",
+                    f"start.{name} is about a model to begin with, and none is given; give --init-from MODEL",
+                )
+    if bool(start.keep_source) != bool(start.keep_target):
+        given, missing = (
+            ("keep_source", "keep_target") if start.keep_source else ("keep_target", "keep_source")
+        )
+        yield (
+            f"start.{given}",
+            f"start.{given} is given without start.{missing}; give both",
+        )
+    if start.lora_rank is None:
+        for name in ("lora_alpha", "lora_on"):
+            if getattr(start, name):
+                yield f"start.{name}", f"start.{name} needs start.lora_rank; give it, such as 8"
+        return
+    for name, why in (
+        ("freeze", "an adapter freezes every weight anyway; choose with start.lora_on instead"),
+        (
+            "new_pieces",
+            "an adapter has no room for new pieces; train all weights, or leave them out",
+        ),
+    ):
+        if getattr(start, name):
+            yield f"start.{name}", f"start.{name} does not go with start.lora_rank: {why}"
 
 
 def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tuple[str, str]]:

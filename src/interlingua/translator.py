@@ -1,51 +1,45 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
+from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
-from interlingua.decoding.beam_search import beam_search
-from interlingua.decoding.greedy import greedy_search
+from interlingua.decoding.batches import in_batches, side_by_side
+from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
+from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.hypothesis import Hypothesis
+from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
+from interlingua.decoding.search import search
+from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_device
+from interlingua.kernels.search import CompiledSearch, can_search, precisions
+from interlingua.model.transformer import Transformer
+from interlingua.requests.holding import hold
+from interlingua.requests.request import Request, TranslateOptions, read_request
+from interlingua.requests.translation import EMPTY, Translation
 from interlingua.tokenization.pair import TokenizerPair
 
-__all__ = ["Translation", "Translator"]
+__all__ = ["Precision", "Translation", "Translator"]
+
+Precision = Literal["auto", "float32", "bfloat16", "int8"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """What one text became."""
-
-    text: str
-    score: float
-    """Sum of the log-probabilities divided by the length penalty; 0 for an empty source."""
-    tokens: tuple[str, ...]
-    """The pieces of ``text``, without the end symbol."""
-    log_probabilities: tuple[float, ...]
-    """One a token, and one more for the end symbol where the model wrote it."""
-    stopped: str
-    """``end``: the model ended it; ``max_length``: there was no more room."""
-    flags: tuple[str, ...] = ()
-    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``."""
-    alternatives: tuple["Translation", ...] = ()
-    """The next best, best first, when more than one was asked for."""
 
 
 class Translator:
@@ -60,6 +54,7 @@ class Translator:
         device: where to compute: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         max_source_length: longer sources are cut to this many tokens, the end symbol included; no target gets
             longer either, as the model has never seen one that was.
+        compiled: the same model, packed for search; None searches with ``model`` itself.
     """
 
     def __init__(
@@ -72,8 +67,10 @@ class Translator:
         decoding: DecodingConfig,
         device: str | torch.device = "auto",
         max_source_length: int,
+        compiled: CompiledSearch | None = None,
     ) -> None:
         self.device = choose_device(device)
+        self.compiled = compiled
         self.model = model.to(self.device) if isinstance(model, nn.Module) else model
         self.tokenizers = tokenizers
         self.source_lang = source_lang
@@ -87,27 +84,38 @@ class Translator:
         path: Path | str,
         *,
         device: str = "auto",
+        dtype: Precision = "auto",
         threads: int | None = None,
         build_model: BuildModel | None = None,
+        plain: bool = False,
+        adapter: Path | str | None = None,
     ) -> "Translator":
         """Open a model folder, or the newest model of a run folder.
 
         Args:
             path: the folder.
             device: see :class:`Translator`.
+            dtype: of the matrix products. ``auto`` is float32; ``bfloat16`` and ``int8`` are faster on a CPU, and not
+                the same numbers: see docs/guides/command-line.md.
             threads: CPU threads for the whole process (None: leave them as they are).
             build_model: what makes the model, when it is not the plain ``Transformer``.
+            plain: search with the readable reference, without compiled kernels.
+            adapter: an adapter folder, or a run that trained one on this very model, to be put into its weights.
 
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
             TokenizerError: its tokenizer cannot be read.
-            ConfigError: there is no such device, or a number of threads that no machine has.
+            ConfigError: there is no such device, a number of threads that no machine has, or a ``dtype`` that cannot
+                be had here.
         """
         if threads is not None:
             if not 1 <= threads <= 1024:
                 raise ConfigError(f"threads must be at least 1 and at most 1024, not {threads}")
             torch.set_num_threads(threads)
-        loaded = load_model_folder(Path(path), build_model=build_model)
+        if adapter is None:
+            loaded = load_model_folder(Path(path), build_model=build_model)
+        else:
+            loaded = load_with_adapter(Path(path), Path(adapter), build_model)
         return cls(
             loaded.model,
             loaded.tokenizers,
@@ -116,93 +124,84 @@ class Translator:
             decoding=loaded.decoding,
             device=device,
             max_source_length=loaded.max_length,
+            compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
         )
 
     def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_tokens: int | None = None,
+        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
     ) -> list[Translation]:
-        """Translate each text on its own, in the order given; None takes what ``decoding`` says.
+        """Translate each text on its own, in the order given; see :class:`TranslateOptions` for what can be asked.
 
         A text without anything to translate gives an empty translation. A text of several lines is one text.
 
         Raises:
-            TypeError: ``texts`` is one text, or holds something that is none.
-            ConfigError: a value out of range, or more translations asked for than beams.
+            TypeError: ``texts`` is one text, or holds something that is none; an option that does not exist.
+            ConfigError: a value out of range, or values that do not go together.
             ModelError: the model gives not-a-number.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise TypeError("translate takes a list of texts: translator.translate([text])")
-        decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
-        return self._translate(texts, decoding, n_best)
+        return self._translate(texts, read_request(self.decoding, options))
 
-    def translate_lines(
-        self,
-        lines: Iterable[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_tokens: int | None = None,
+    def translate_iter(
+        self, texts: Iterable[str], **options: Unpack[TranslateOptions]
     ) -> Iterator[Translation]:
-        """Translate a stream of any length in constant memory, one translation a line, in the same order.
+        """Translate a stream of any length, endless too, in constant memory and in the same order.
 
         Raises:
-            ConfigError: at once, before a line is read; see :meth:`translate`.
+            ConfigError: at once, before a text is read; see :meth:`translate`.
             ModelError: the model gives not-a-number.
         """
-        decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
+        request = read_request(self.decoding, options)
 
         def windows() -> Iterator[Translation]:
-            remaining = iter(lines)
+            remaining, first = iter(texts), 0
             while window := list(islice(remaining, WINDOW)):
-                yield from self._translate(window, decoding, n_best)
+                yield from self._translate(window, request, first)
+                first += len(window)
 
         return windows()
 
-    def _choose(
-        self,
-        beam_size: int | None,
-        length_penalty: float | None,
-        n_best: int,
-        batch_tokens: int | None,
-    ) -> DecodingConfig:
-        asked = {
-            "beam_size": beam_size,
-            "length_penalty": length_penalty,
-            "batch_tokens": batch_tokens,
-        }
-        given = {name: value for name, value in asked.items() if value is not None}
-        try:
-            decoding = DecodingConfig.model_validate(self.decoding.model_dump() | given)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{name} is {first['input']!r}: {first['msg']}") from error
-        if n_best < 1:
-            raise ConfigError(f"n_best is {n_best}; ask for at least one translation of each text")
-        if n_best > decoding.beam_size:
-            raise ConfigError(
-                f"n_best is {n_best}, but a beam of {decoding.beam_size} finds no more than "
-                f"{decoding.beam_size}; ask for a beam_size of at least {n_best}"
-            )
-        return decoding
-
     def _translate(
-        self, texts: Sequence[str], decoding: DecodingConfig, n_best: int
+        self, texts: Sequence[str], request: Request, first: int = 0
     ) -> list[Translation]:
-        done: list[Translation] = [_EMPTY] * len(texts)
+        """Translate the texts, whose places are counted from ``first``."""
+        return hold(
+            texts, request, first, attempt=self._attempt, within=lambda p: self.lexicon.within(p)
+        )
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of the target's vocabulary."""
+        return Lexicon(self.tokenizers.target)
+
+    def _attempt(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        first: int = 0,
+        forced: Sequence[Sequence[tuple[int, ...]]] | None = None,
+    ) -> list[Translation]:
+        """Translate the texts once; ``forced`` are the phrases that each translation must hold."""
+        done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._read(texts)
-        for batch in _batches(
+        wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
+        workers = torch.get_num_threads() if self.compiled is not None else 1
+        batches = in_batches(
             {place: len(ids) + 1 for place, ids in sources.items()},
-            decoding.batch_tokens // decoding.beam_size,
-        ):
-            found = self._search([sources[place] for place in batch], decoding, n_best)
+            request.decoding.batch_tokens // request.search.beam_size,
+            workers,
+        )
+
+        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
+            return self._search(
+                [sources[place] for place in batch],
+                [wishes[place] for place in batch],
+                request,
+                [forced[place] for place in batch] if forced else None,
+            )
+
+        for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -217,48 +216,68 @@ class Translator:
         sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
         return sources, {places[position] for position in fitting.cut}
 
+    def _wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
+        """Say in ids what one sentence asks for."""
+        prefix: tuple[int, ...] = ()
+        if request.prefix:
+            prefix = tuple(self.tokenizers.target.encode(request.prefix).ids)
+        if len(prefix) >= self.max_source_length:
+            raise ConfigError(
+                f"the prefix has {len(prefix):,} tokens and leaves no room: the model writes "
+                f"{self.max_source_length:,} at most"
+            )
+        decoding = request.decoding
+        room = decoding.max_length_factor * (len(source) + 1) + decoding.max_length_offset
+        wanted = request.search.max_length or max(room, request.search.min_length + 1)
+        return Wishes(
+            max_length=int(max(min(wanted, self.max_source_length), len(prefix) + 1)),
+            source_length=len(source) + 1,
+            prefix=prefix,
+            key=_key(request.search.seed, source, place) if request.search.sample else 0,
+        )
+
     def _search(
-        self, sources: list[Sequence[int]], decoding: DecodingConfig, n_best: int
+        self,
+        sources: list[Sequence[int]],
+        wishes: list[Wishes],
+        request: Request,
+        forced: Sequence[Sequence[tuple[int, ...]]] | None,
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
-        padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
-        max_lengths = [
-            int(
-                min(
-                    decoding.max_length_factor * (len(ids) + 1) + decoding.max_length_offset,
-                    self.max_source_length,
-                )
+        free = forced is None and not request.ban
+        if free and self.compiled is not None and is_plain(request.search, wishes):
+            return compiled_beam_search(
+                self.compiled,
+                [[*ids, source.end_id] for ids in sources],
+                symbols=(target.pad_id, target.begin_id, target.end_id),
+                max_lengths=[wish.max_length for wish in wishes],
+                options=request.search,
             )
-            for ids in sources
-        ]
+        padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
+        rules = [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
+        phrases = None
+        if forced:
+            lengths = [wish.max_length for wish in wishes]
+            phrases = ForcedPhrases(forced, lengths, self.lexicon.continues, target.end_id)
         with torch.inference_mode(), _evaluating(self.model):
-            if decoding.beam_size == 1:
-                found = greedy_search(
-                    self.model,
-                    padded,
-                    pad_id=target.pad_id,
-                    begin_id=target.begin_id,
-                    end_id=target.end_id,
-                    max_lengths=max_lengths,
-                    alpha=decoding.length_penalty,
-                )
-                return [[hypothesis] for hypothesis in found]
-            return beam_search(
+            return search(
                 self.model,
                 padded,
-                pad_id=target.pad_id,
-                begin_id=target.begin_id,
-                end_id=target.end_id,
-                max_lengths=max_lengths,
-                beam_size=decoding.beam_size,
-                alpha=decoding.length_penalty,
-                n_best=n_best,
+                wishes,
+                request.search,
+                symbols=(target.pad_id, target.begin_id, target.end_id),
+                constraints=rules,
+                forced=phrases,
             )
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
         target = self.tokenizers.target
         text = target.decode(list(hypothesis.ids))
-        marks = {"max-length": hypothesis.stopped == "max_length", "empty-output": not text}
+        marks = {
+            "max-length": hypothesis.stopped == "max_length",
+            "repetition": hypothesis.stopped == "repetition",
+            "empty-output": not text,
+        }
         return Translation(
             text=text,
             score=hypothesis.score,
@@ -269,21 +288,32 @@ class Translator:
         )
 
 
-_EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
+def _key(seed: int, source: Sequence[int], place: int) -> int:
+    """Make one number of what a sample may depend on."""
+    told = repr((seed, tuple(source), place)).encode()
+    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
 
 
-def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:
-    """Cut places into batches of like length, longest first; one place alone may exceed ``budget``.
+def _compile(
+    model: nn.Module, device: torch.device, dtype: Precision, *, plain: bool
+) -> CompiledSearch | None:
+    """Pack a model as ``dtype`` asks; None where only the model itself can be searched.
 
-    ``budget`` counts padded tokens: places times the greatest length among them. Longest first, so that a machine
-    with too little memory says so at the start.
+    Raises:
+        ConfigError: it cannot be had.
     """
-    ordered = sorted(lengths, key=lambda place: -lengths[place])
-    start = 0
-    while start < len(ordered):
-        size = max(1, budget // lengths[ordered[start]])
-        yield ordered[start : start + size]
-        start += size
+    wanted = "float32" if dtype == "auto" else dtype
+    possible = not plain and device.type == "cpu" and can_search(model)
+    if possible and isinstance(model, Transformer) and wanted in precisions():
+        return CompiledSearch(model, wanted)
+    if wanted == "float32":
+        return None
+    if not possible:
+        raise ConfigError(
+            f"dtype {wanted} is for a model of the usual parts on a CPU, not searched plainly; leave it out"
+        )
+    here = ", ".join(precisions()) or "none: there is no C++ compiler (c++ or g++)"
+    raise ConfigError(f"this machine has no kernels for {wanted} (it has {here}); leave dtype out")
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
+from interlingua.requests.glossary import Glossary, Term, holds_phrase
+from interlingua.requests.placeholders import find_placeholders, keeps_placeholders
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import WINDOW, Translator
@@ -104,7 +106,7 @@ def test_nothing_to_translate_gives_an_empty_translation(copying, text):
 
 def test_no_texts_give_no_translations(copying):
     assert copying.translate([]) == []
-    assert list(copying.translate_lines([])) == []
+    assert list(copying.translate_iter([])) == []
 
 
 @pytest.mark.parametrize("texts", ["abc", [None], [b"abc"]])
@@ -260,7 +262,7 @@ def test_values_out_of_range_are_refused_by_name_before_a_line_is_read(copying, 
         yield ""
 
     with pytest.raises(ConfigError, match=message):
-        copying.translate_lines(lines(), **asked)
+        copying.translate_iter(lines(), **asked)
 
 
 def test_a_stream_is_read_a_window_at_a_time_and_keeps_its_order(copying):
@@ -271,7 +273,7 @@ def test_a_stream_is_read_a_window_at_a_time_and_keeps_its_order(copying):
             next(read)
             yield "" if n % 3 else "abcdefgh"[: n % 7 + 1]
 
-    found = list(itertools.islice(copying.translate_lines(endless()), WINDOW + 5))
+    found = list(itertools.islice(copying.translate_iter(endless()), WINDOW + 5))
     assert next(read) == 2 * WINDOW
     wanted = ["" if n % 3 else "abcdefgh"[: n % 7 + 1] for n in range(WINDOW + 5)]
     assert [t.text for t in found] == wanted
@@ -326,7 +328,7 @@ def model_folder(transformer, tokenizers, tmp_path):
 
 def test_a_saved_model_translates_as_it_did_before(transformer, tokenizers, model_folder):
     before = translator_of(transformer, tokenizers, beam_size=3, max_source_length=40)
-    after = Translator.load(model_folder, device="cpu")
+    after = Translator.load(model_folder, device="cpu", plain=True)
     assert (after.source_lang, after.target_lang, after.max_source_length) == ("ro", "en", 40)
     assert after.translate(TEXTS) == before.translate(TEXTS)
 
@@ -343,3 +345,107 @@ def test_a_path_may_be_a_string_and_a_missing_one_is_refused(tmp_path):
 def test_fewer_than_one_thread_is_refused(model_folder):
     with pytest.raises(ConfigError, match="threads must be at least 1"):
         Translator.load(model_folder, threads=0)
+
+
+def test_a_sample_depends_on_seed_sentence_and_place_and_not_on_the_batch(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    texts = ["abc", "b", "abc", "Zq!"]
+    asked = {"sample": True, "n_best": 3}
+    drawn = translator.translate(texts, **asked)
+    alone = list(translator.translate_iter(texts, **asked, batch_tokens=1))
+    assert [found.text for found in drawn] == [found.text for found in alone]
+    assert drawn[0].text != drawn[2].text
+    assert translator.translate(texts, **asked, seed=1) != drawn
+    assert len(drawn[0].alternatives) == 2
+
+
+def test_every_translation_begins_with_the_prefix(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    for beam_size in (1, 3):
+        for found in translator.translate(["abc", "b"], prefix="Zab c", beam_size=beam_size):
+            assert found.text.startswith("Zab c")
+    with pytest.raises(ConfigError, match="the prefix has"):
+        translator.translate(["abc"], prefix="x" * 100)
+
+
+def test_lengths_are_kept_within_what_is_asked(copying):
+    (short,) = copying.translate(["abcdef"], max_length=3)
+    assert (len(short.tokens), short.stopped) == (3, "max_length")
+    assert len(copying.translate(["ab"], min_length=9)[0].tokens) >= 9
+
+
+def test_a_translation_that_goes_round_in_circles_is_stopped_and_flagged(tokenizers):
+    translator = translator_of(Endless(tokenizers.target.vocabulary_size), tokenizers)
+    (found,) = translator.translate(["ab"], max_repeats=3, beam_size=1)
+    assert (found.stopped, found.flags) == ("repetition", ("repetition",))
+    (varied,) = translator.translate(["ab"], no_repeat_ngram=1, min_length=9)
+    assert len(set(varied.tokens)) == len(varied.tokens) >= 9
+
+
+def test_coverage_ranks_by_what_was_looked_at(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    asked = {"n_best": 4, "max_length": 3}
+    plain = translator.translate(["abc def"], **asked)[0]
+    covered = translator.translate(["abc def"], **asked, coverage_penalty=3.0)[0]
+    before = {t.log_probabilities: t.score for t in (plain, *plain.alternatives)}
+    ranking = [covered, *covered.alternatives]
+    assert {t.log_probabilities for t in ranking} == before.keys()
+    assert all(t.score < before[t.log_probabilities] for t in ranking)
+    assert all(a.score >= b.score for a, b in itertools.pairwise(ranking))
+
+
+def test_an_option_that_does_not_exist_is_refused(copying):
+    with pytest.raises(TypeError, match="no option 'beam'"):
+        copying.translate(["a"], beam=3)
+
+
+def test_forced_words_stand_in_every_translation_and_banned_ones_in_none(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=12)
+    for found in translator.translate(["abc", "b"], force=["Zab", "c d"], n_best=2):
+        for each in (found, *found.alternatives):
+            assert holds_phrase(each.text, "Zab")
+            assert holds_phrase(each.text, "c d")
+        assert "constrained" in found.flags
+        assert "term-missed" not in found.flags
+    copied = translator_of(Copy(tokenizers.target.vocabulary_size), tokenizers, beam_size=3)
+    texts = ["the dog is here", "the dogs"]
+    assert [t.text for t in copied.translate(texts)] == texts
+    banned = copied.translate(texts, ban=["Dog"])
+    assert "dog" not in banned[0].text.replace(".", " ").split()
+    assert banned[1].text == "the dogs"
+
+
+def test_a_glossary_is_honoured_where_its_source_term_stands(copying):
+    glossary = Glossary([Term("red", "Blue"), Term("the", "the")])
+    (found, other) = copying.translate(["the red cat", "the reds"], glossary=glossary)
+    assert "Blue" in found.text.split()
+    assert (other.text, other.flags) == ("the reds", ())
+
+
+def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=6)
+    texts = [
+        "Call +40 21 123 or write to a@b.ro, {{name}}!",
+        "<b>Hi</b> %(n)d \U0001f600",
+        "no placeholder",
+        "7",
+    ]
+    for text, found in zip(texts, translator.translate(texts, lock=True), strict=True):
+        assert found.placeholders == find_placeholders(text)
+        assert keeps_placeholders(found.placeholders, found.text)
+        assert "placeholders-lost" not in found.flags
+    assert translator.translate(texts)[0].placeholders == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"force": [" "]}, "force holds an empty phrase"),
+        ({"force": ["a"], "ban": ["a"]}, "both forced and banned"),
+    ],
+)
+def test_phrases_that_cannot_be_kept_are_refused(copying, asked, message):
+    with pytest.raises(ConfigError, match=message):
+        copying.translate(["a"], **asked)
+    with pytest.raises(TypeError, match="takes a list of phrases"):
+        copying.translate(["a"], force="ab")

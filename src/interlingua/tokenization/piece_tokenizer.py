@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser
 from interlingua.tokenization.sampling import (
     Lattice,
@@ -52,8 +53,10 @@ class PieceTokenizer(Tokenizer):
         vocabulary: Vocabulary,
         normaliser: Normaliser | SentencePieceNormaliser,
         spacing: Spacing | None = None,
+        learnt_from: LearntFrom | None = None,
     ) -> None:
         self.kind = kind
+        self.learnt_from = learnt_from
         self.vocabulary = vocabulary
         self.normaliser = normaliser
         self.spacing = spacing or Spacing()
@@ -143,6 +146,18 @@ class PieceTokenizer(Tokenizer):
         from interlingua.tokenization.piece_document import describe_pieces
 
         write_document(Path(path), describe_pieces(self))
+
+    def words(self, text: str) -> list[str]:
+        """Split a text into what is cut on its own, each in the letters of the vocabulary's pieces."""
+        return [self._form.letters(word) for word in self._form.words(self.normaliser(text))]
+
+    def cut_letters(self, word: str) -> list[str]:
+        """Cut one of :meth:`words`; a letter that no piece holds stands by itself."""
+        return self._segment(word)
+
+    def spell_letters(self, word: str) -> tuple[int, ...]:
+        """Return the ids of one of :meth:`words`, or of any string of such letters."""
+        return self._form.spell(self._segment(word))[0]
 
     def _spell(self, word: str) -> SpelledWord:
         known = self._spelled.get(word)
