@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-tokenizers
+	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ clean: ## remove the environment and everything that was built
 bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py
 
+bench-decoding: $(READY) ## decoding speed beside its peers, an hour and more; needs INTERLINGUA_DATA and make prove-multi30k
+	$(BIN)/python benchmarks/decoding.py
+
 prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (about ten minutes)
 	$(BIN)/python benchmarks/prove_digits.py
 
@@ -60,6 +63,9 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
+
+prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_ro_en.py
 
 .PHONY: prove-finetune
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
