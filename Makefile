@@ -79,3 +79,6 @@ prove-plan: $(READY) ## `plan` against real runs on five configurations, three t
 
 prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scale.py
+
+prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
+	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
