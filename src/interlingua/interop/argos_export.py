@@ -37,11 +37,32 @@ _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 _NAMES = dict(
     pair.split(":")
-    for pair in (
-        "ar:Arabic cs:Czech da:Danish de:German el:Greek en:English es:Spanish fi:Finnish fr:French he:Hebrew "
-        "hi:Hindi hu:Hungarian it:Italian ja:Japanese ko:Korean nl:Dutch pl:Polish pt:Portuguese ro:Romanian "
-        "ru:Russian sv:Swedish tr:Turkish uk:Ukrainian zh:Chinese"
-    ).split()
+    for pair in [
+        "ar:Arabic",
+        "cs:Czech",
+        "da:Danish",
+        "de:German",
+        "el:Greek",
+        "en:English",
+        "es:Spanish",
+        "fi:Finnish",
+        "fr:French",
+        "he:Hebrew",
+        "hi:Hindi",
+        "hu:Hungarian",
+        "it:Italian",
+        "ja:Japanese",
+        "ko:Korean",
+        "nl:Dutch",
+        "pl:Polish",
+        "pt:Portuguese",
+        "ro:Romanian",
+        "ru:Russian",
+        "sv:Swedish",
+        "tr:Turkish",
+        "uk:Ukrainian",
+        "zh:Chinese",
+    ]
 )
 """What is shown to people; a code without a name is shown itself."""
 
