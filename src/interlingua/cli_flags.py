@@ -165,6 +165,8 @@ class RuleFlags:
     """long-line: characters of the longest line that stays."""
     max_words: int = 250
     """long-line: words of the longest line that stays."""
+    identify_languages: bool = False
+    """wrong-language, swapped-sides: look at the language of lines, not only at their script; takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +211,10 @@ class DecodeFlags:
 
     prefix: str | None = None
     """What every translation begins with."""
-    force: tuple[str, ...] = ()
-    """Word or phrase that every translation holds; may be given several times."""
-    ban: tuple[str, ...] = ()
-    """Word or phrase that no translation holds, whatever its case; may be given several times."""
+    force: str | None = None
+    """Word or phrase that every translation holds; several with semicolons between."""
+    ban: str | None = None
+    """Word or phrase that no translation holds, whatever its case; several with semicolons between."""
     glossary: Path | None = None
     """File of terms, one a line: source term, tab, target term, which has to be used."""
     lock: bool = False

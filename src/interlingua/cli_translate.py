@@ -47,6 +47,8 @@ def translate_lines(
     search, decode, show, machine = flags
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     del asked["dtype"]  # of the translator, not of one request
+    for name in ("force", "ban"):
+        asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
     if decode.glossary:
         asked["glossary"] = Glossary.read(decode.glossary)
     options = cast(TranslateOptions, asked)

@@ -183,3 +183,8 @@ def test_the_commands_stream_score_and_refuse(folders, tmp_path, capsys, monkeyp
     assert main(["calibrate", model, "--source", "a.en", "--reference", "a.xx"]) == 3
     assert "100 at least" in capsys.readouterr().err
     assert main(["translate", model, "--stream", "--align", "abc"]) == 2
+    capsys.readouterr()
+    assert main(["translate", model, "--force", "Z; c d", "--ban", "q", "abc"]) == 0
+    written = capsys.readouterr().out
+    assert "Z" in written
+    assert "c d" in written

@@ -130,6 +130,7 @@ def _widen(request: Request, forced: Sequence[Phrases]) -> Request:
         min_length=usual.min_length,
         max_length=usual.max_length,
         no_repeat_ngram=usual.no_repeat_ngram,
-        max_repeats=usual.max_repeats,
+        max_repeats=usual.max_repeats
+        or 3,  # what waits for its phrase likes to go round in circles
     )
     return replace(request, search=search)
