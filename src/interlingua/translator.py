@@ -152,7 +152,8 @@ class Translator:
         del self._model
 
         def read_again() -> Transformer:
-            with torch.inference_mode(False):  # whoever asks first may want gradients of it later, or not
+            # Whoever asks next may want gradients, even if a search asks first.
+            with torch.inference_mode(False):
                 model = load_model_folder(folder, build_model=build_model).model
             if not compiled.is_of(model):
                 raise ModelError(
