@@ -22,7 +22,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
-from interlingua.cli_interop import export
+from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
     count_flags,
@@ -272,6 +272,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     average,
     plan,
     export,
+    import_,
     doctor,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)

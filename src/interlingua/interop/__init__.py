@@ -6,5 +6,9 @@
 ``plain_search``         the search that other programs share, to compare theirs with
 ``card``                 the model card of an export
 ``ctranslate2_export``   a folder for CTranslate2
+``import_model``         another program's folder -> a model folder
+``foreign_model``        what every reader makes of one
+``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
+``marian_import``        a MarianMT folder of Hugging Face
 =======================  ==========================================================
 """

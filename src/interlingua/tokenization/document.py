@@ -8,6 +8,7 @@ from interlingua.errors import TokenizerError
 from interlingua.files import write_text
 from interlingua.tokenization.huggingface import HuggingFaceTokenizer
 from interlingua.tokenization.piece_document import restore_pieces
+from interlingua.tokenization.renumbered import KIND, RenumberedTokenizer
 from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 
@@ -80,6 +81,8 @@ def _restore(document: dict[str, Any], path: Path) -> Tokenizer:
     try:
         if own["kind"] == SubwordNmtTokenizer.kind:
             return SubwordNmtTokenizer.from_document(document)
+        if own["kind"] == KIND:
+            return RenumberedTokenizer.from_document(document)
         return restore_pieces(document)
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None
