@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
+    AlignFlags,
     MachineFlags,
+    PartsFlags,
+    RuleFlags,
     RunFlags,
     ScoreFlags,
     SearchFlags,
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _MACHINE = SearchFlags(), MachineFlags()
+_SEARCH, _MACHINE, _ALIGN = SearchFlags(), MachineFlags(), AlignFlags()
 
 
 def demo(
@@ -165,6 +169,26 @@ def inspect(
         say("".join(f"{file}\n" for file in files))
 
 
+def align(
+    model: Path,
+    *,
+    source: Path,
+    target: Path,
+    flags: AlignFlags = _ALIGN,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Link the words of a text with those of its translation, by the model's attention (0-0 1-2).
+
+    Args:
+        model: run folder or model folder, which translates the source into the target.
+        source: text, one sentence a line, its words between spaces.
+        target: its translation, line by line.
+    """
+    from interlingua.cli_align import align_text
+
+    align_text(model, source, target, flags, machine)
+
+
 def prepare(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
     """Train the tokenizer and write the shards, without training a model.
 
@@ -267,6 +291,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     translate,
     evaluate,
     inspect,
+    align,
     prepare,
     tokenize,
     average,
@@ -274,6 +299,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     export,
     import_,
     doctor,
+    clean,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -351,7 +377,16 @@ def _summary(command: Callable[..., object]) -> str:
 def _build_app() -> "App":
     from cyclopts import App, Parameter
 
-    for flags in (RunFlags, TextFlags, ScoreFlags, SearchFlags, MachineFlags):
+    for flags in (
+        AlignFlags,
+        RunFlags,
+        TextFlags,
+        ScoreFlags,
+        SearchFlags,
+        MachineFlags,
+        PartsFlags,
+        RuleFlags,
+    ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
     app = App(

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from interlingua.config import RunConfig
 
 __all__ = [
+    "AlignFlags",
     "MachineFlags",
+    "PartsFlags",
+    "RuleFlags",
     "RunFlags",
     "ScoreFlags",
     "SearchFlags",
@@ -81,6 +84,40 @@ class RunFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsFlags:
+    """The files of a corpus, two by two."""
+
+    source: Path | None = None
+    """Source text, one sentence a line, UTF-8."""
+    target: Path | None = None
+    """Target text, line by line the translation of the source."""
+    valid_source: Path | None = None
+    """Validation source: what of it is also in training leaks."""
+    valid_target: Path | None = None
+    """Validation target."""
+    test_source: Path | None = None
+    """Test source: what of it is also in training leaks."""
+    test_target: Path | None = None
+    """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFlags:
+    """By which rules pairs are dropped; all but number-mismatch apply."""
+
+    rules: str | None = None
+    """The only rules that apply, with commas between."""
+    without: str | None = None
+    """Rules that do not apply, with commas between."""
+    max_ratio: float = 3.0
+    """length-ratio: how many times longer than usual one side may be."""
+    max_characters: int = 2000
+    """long-line: characters of the longest line that stays."""
+    max_words: int = 250
+    """long-line: words of the longest line that stays."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextFlags:
     """Where text comes from and goes to."""
 
@@ -128,6 +165,24 @@ class ScoreFlags:
     """The same as --format json."""
     output: str | None = None
     """File for the translations, which appears whole or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignFlags:
+    """How words are aligned, and what is written."""
+
+    reverse_model: Path | None = None
+    """A model of the opposite direction; the links of both become one alignment."""
+    gold: Path | None = None
+    """Alignment by people, "1-1" sure and "1p2" possible, from 1; the error rate against it is told."""
+    heuristic: str = "grow-diagonal"
+    """How two become one: intersection, union, grow-diagonal, grow-diag (as Moses), each also with -final."""
+    layer: int | None = None
+    """Layer of the decoder, from 1, its heads averaged; by default what agrees best, found without gold."""
+    output: str | None = None
+    """File for the links; by default standard output, or with --gold none."""
+    json: bool = False
+    """Print views, links and scores as JSON."""
 
 
 def spell_out(arguments: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["SEVERITIES", "Finding", "Report", "Severity"]
+__all__ = ["SEVERITIES", "Finding", "Report", "Severity", "show_text"]
 
 Severity = Literal["error", "warning", "note"]
 
@@ -114,6 +114,14 @@ class Report:
             for severity, count in counts.items()
             if count
         )
+
+
+def show_text(text: str) -> str:
+    r"""Write what cannot be seen as it would be typed: ``\x85``, ``\udc80``."""
+    return "".join(
+        each if each.isprintable() or each in " \u00a0\u3000" else ascii(each)[1:-1]
+        for each in text
+    )
 
 
 def _name_lines(lines: tuple[int, ...], most: int) -> str:

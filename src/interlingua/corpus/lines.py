@@ -25,6 +25,7 @@ __all__ = [
     "read_blocks",
     "read_chunks",
     "read_lines",
+    "read_raw_lines",
     "read_span",
     "report_carriage_returns",
     "write_lines",
@@ -130,6 +131,21 @@ def read_chunks(path: Path) -> Iterator[bytes]:
     with _reading(path) as file:
         while chunk := file.read(_BLOCK):
             yield chunk
+
+
+def read_raw_lines(path: Path, num_lines: int) -> Iterator[list[bytes]]:
+    r"""Read the bytes of the lines of a file, whatever they are, ``num_lines`` at a time; ``\n`` is left out.
+
+    There are as many as ``read_lines`` would give; a byte order mark stays where it is.
+
+    Raises:
+        CorpusError: the file is missing or not readable.
+    """
+    with _reading(path) as file:
+        while data := b"".join(islice(file, num_lines)):
+            lines = data.removesuffix(b"\n").split(b"\n")
+            if lines != [codecs.BOM_UTF8] or data.endswith(b"\n"):
+                yield lines
 
 
 def count_lines(path: Path) -> int:

@@ -23,10 +23,10 @@ ENGLISH = [
 GERMAN = [
     "die Katze schläft in unserem Garten",
     "der Hund läuft dem roten Ball nach",
-    "sie kaufte zwei alte Bücher und ein Gemälde",
+    "Anna kaufte zwei alte Bücher und ein Gemälde",
     "wer bist du, und was willst du?",
     "ich weiß es nicht; niemand weiß es.",
-    "Das Haus mit 1.234 Fenstern (und 5 Türen) ist zu verkaufen!",
+    "Das Haus mit 1.234 Fenstern (und 5 Türen) wird verkauft!",
     "„Zitate“ – Striche — und … Punkte",
 ]
 

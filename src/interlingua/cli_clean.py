@@ -1,0 +1,69 @@
+"""The ``clean`` command: drop the pairs of a corpus that would harm a model."""
+
+from pathlib import Path
+
+from interlingua.cli_flags import PartsFlags, RuleFlags
+from interlingua.cli_streams import say
+from interlingua.errors import ConfigError
+
+__all__ = ["clean"]
+
+_PARTS, _RULES = PartsFlags(), RuleFlags()
+
+
+def clean(
+    *,
+    parts: PartsFlags = _PARTS,
+    output: Path | None = None,
+    rule: RuleFlags = _RULES,
+    dropped: Path | None = None,
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Drop the pairs of a corpus that would harm a model: both sides of a pair, never one.
+
+    The pairs that stay keep their order and every byte. Rules: empty, encoding, copied, length-ratio, long-line,
+    number-mismatch, mixed-script, wrong-language, leakage, duplicate, near-duplicate.
+
+    Args:
+        output: folder for the two cleaned files and dropped.tsv, the dropped lines with the reasons.
+        dropped: file for the dropped lines instead of dropped.tsv; also written in a dry run.
+        dry_run: tell what would go, and write no corpus.
+        json: print the report as JSON.
+    """
+    from interlingua.corpus.cleaning import DEFAULT_RULES, RULES, CleaningJob, clean_corpus
+    from interlingua.corpus.doctor import CorpusParts
+    from interlingua.corpus.pair_rules import Limits
+
+    if parts.source is None or parts.target is None:
+        raise ConfigError("nothing to clean; give --source train.ro --target train.en")
+    if rule.max_ratio <= 1 or rule.max_characters < 1 or rule.max_words < 1:
+        raise ConfigError("--max-ratio must be above 1, --max-characters and --max-words above 0")
+    chosen = _split(rule.rules) if rule.rules is not None else DEFAULT_RULES
+    left_out = _split(rule.without or "")
+    if unknown := set(left_out) - set(RULES):
+        raise ConfigError(f"rule {min(unknown)!r} is none of {', '.join(RULES)}")
+    held_out = CorpusParts(
+        parts.source,
+        parts.target,
+        parts.valid_source,
+        parts.valid_target,
+        parts.test_source,
+        parts.test_target,
+    ).held_out
+    job = CleaningJob(
+        parts.source,
+        parts.target,
+        output,
+        rules=tuple(name for name in chosen if name not in left_out),
+        limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
+        held_out=tuple(held_out.values()),
+        dropped=dropped,
+        dry_run=dry_run,
+    )
+    cleaned = clean_corpus(job)
+    say(cleaned.to_json() if json else cleaned.to_text())
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())

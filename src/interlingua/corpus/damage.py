@@ -1,0 +1,145 @@
+"""Damage that text takes on its way through programs: wrong decodings, control characters, left-over markup."""
+
+import re
+from collections.abc import Callable
+from html.entities import html5
+
+__all__ = ["DAMAGES", "find_damage", "find_mojibake"]
+
+_WINDOWS = {
+    byte: bytes([byte]).decode("cp1252", "replace").replace("\ufffd", chr(byte))
+    for byte in range(0x80, 0x100)
+}
+_BYTE_OF = {character: byte for byte, character in _WINDOWS.items()}
+_BYTE_OF |= {chr(byte): byte for byte in range(0x80, 0x100)}
+_HIGH = "".join(sorted(_BYTE_OF))
+_RUN = re.compile(f"[\u00c2-\u00f4][{re.escape(_HIGH)}]+")
+_CLOSING = "“”’»…–—"
+_TYPICAL_LEADS = "ÂÃÄÅÈÐÑ"
+
+_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|\r(?!$)")
+_LINE_END = re.compile("[\x85\u2028\u2029]")
+_INVALID = re.compile("[\udc80-\udcff]")
+_LOST = re.compile("[\ufffd\ufffe\uffff\ue000-\uf8ff]|[a-zà-ÿ]\\?[a-zà-ÿ]")
+_ADDRESS = re.compile(r"https?:|www\.|[/=]")
+_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30}) ?;")
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|br|div|em|font|h[1-6]|i|img|li|ol|p|pre|s|script|span|strong|style|sub|sup|table|td|tr|u|ul)"
+    r"(?:\s[^<>]{0,200})?/?>",
+    re.IGNORECASE,
+)
+
+
+def find_mojibake(text: str) -> str | None:
+    """Return the first piece of ``text`` that is UTF-8 read as Latin-1 or Windows-1252, or None.
+
+    A run of characters counts if its bytes are UTF-8. Where a letter before closing quotes happens to be that as well
+    (``Spaß“``), it does not.
+    """
+    for run in _RUN.finditer(text):
+        piece = run[0]
+        data = bytes(_BYTE_OF[character] for character in piece)
+        for start, byte in enumerate(data):
+            size = (
+                2 if 0xC2 <= byte <= 0xDF else 3 if byte >> 4 == 0xE else 4 if byte >= 0xF0 else 0
+            )
+            part = data[start : start + size]
+            if not size or len(part) < size or any(each >> 6 != 2 for each in part[1:]):
+                continue
+            if byte in range(
+                0xD6, 0xE0
+            ):  # Hebrew and Arabic come in runs; `×` and a hard space do not
+                size, part = 4, data[start : start + 4]
+            if _is_plausible(piece[start : start + size], part):
+                return piece[start : start + size]
+    return None
+
+
+def _is_plausible(piece: str, data: bytes) -> bool:
+    try:
+        meant = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    if len(meant) > 1:
+        return meant.isalpha()
+    return len(data) > 2 or piece[1] not in _CLOSING or piece[0] in _TYPICAL_LEADS
+
+
+def _has_invalid(text: str) -> str | None:
+    found = _INVALID.search(text)
+    return found and f"0x{ord(found[0]) - 0xDC00:02x}"
+
+
+def _has_nul(text: str) -> str | None:
+    return "U+0000" if "\x00" in text else None
+
+
+def _has_control(text: str) -> str | None:
+    return _named(_CONTROL.search(text))
+
+
+def _has_line_end(text: str) -> str | None:
+    return _named(_LINE_END.search(text))
+
+
+def _has_mark(text: str) -> str | None:
+    return "U+FEFF" if "\ufeff" in text else None
+
+
+def _has_lost(text: str) -> str | None:
+    found = _LOST.search(text)
+    if found is None or (len(found[0]) == 3 and _ADDRESS.search(text)):
+        return None
+    return found[0] if len(found[0]) == 3 else _named(found)
+
+
+def _has_entity(text: str) -> str | None:
+    if "&" not in text:
+        return None
+    for found in _ENTITY.finditer(text):
+        if found[1].startswith("#") or f"{found[1]};" in html5:
+            return found[0]
+    return None
+
+
+def _has_tag(text: str) -> str | None:
+    if "<" not in text:
+        return None
+    found = _TAG.search(text)
+    return found and found[0]
+
+
+def _named(found: "re.Match[str] | None") -> str | None:
+    return found and f"U+{ord(found[0]):04X}"
+
+
+DAMAGES: dict[str, tuple[str, Callable[[str], str | None]]] = {
+    "invalid-utf8": ("bytes that are not UTF-8, which training refuses", _has_invalid),
+    "nul": ("NUL characters, which other tools cut a line at", _has_nul),
+    "control": ("control characters, which no reader sees and a model would learn", _has_control),
+    "line-end": (
+        "a character where many tools end a line, and so shift every line after it",
+        _has_line_end,
+    ),
+    "byte-order-mark": (
+        "a byte order mark inside the text, mostly from files put together",
+        _has_mark,
+    ),
+    "lost-characters": ("characters that an earlier program lost and replaced", _has_lost),
+    "mojibake": (
+        "UTF-8 that was read as another encoding, so that words become unknown",
+        find_mojibake,
+    ),
+    "entity": ("HTML entities in place of the characters that they stand for", _has_entity),
+    "tag": ("HTML tags in place of text", _has_tag),
+}
+"""Each kind of damage: what it is, in words, and what shows the first piece of it in a text (None: there is none)."""
+
+_PLAIN = re.compile(r"[\t -%'-;=>@-~]*\r?")  # neither & nor < nor ?, and nothing beyond ASCII
+
+
+def find_damage(text: str) -> list[str]:
+    """Return the kinds of damage in ``text``, decoded with ``surrogateescape``."""
+    if _PLAIN.fullmatch(text):
+        return []
+    return [kind for kind, (_, find) in DAMAGES.items() if find(text)]

@@ -1,0 +1,295 @@
+"""Which word of a source became which word of its translation: word alignment, read from the attention to the source.
+
+The model reads given pairs, all target tokens at once. Each target word is then linked with the source word that one view
+of its attention looks at most. A view is a layer, one head of it or the mean of them, and the step that is asked: that
+which writes the target token, or the next one, which reads it. The second often knows better, as only then the decoder
+knows the word: Chen et al. 2020, "Accurate Word Alignment Induction from Neural Machine Translation", section 3.
+
+Which view is best is found without gold: see :func:`choose_together` and :func:`choose_alone`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from interlingua.batching.batch import make_batch
+from interlingua.decoding.protocol import TeacherForcedModel
+from interlingua.errors import CorpusError, ModelError
+from interlingua.evaluation.alignment import Links, transpose
+from interlingua.model.attention_maps import record_attention
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.translator import Translator
+
+__all__ = ["View", "agreement", "align", "choose_alone", "choose_together", "list_views"]
+
+_BATCH_TOKENS = 2_000
+_NO_WORD = -1
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way to look at the attention of a decoder to the source."""
+
+    layer: int
+    """From 1, from the input up."""
+    head: int | None
+    """From 1; None is the mean of all heads."""
+    step: Literal["reading", "writing"]
+    """Whether the step is asked that reads the target token, or the one before it, that writes it."""
+
+    def __str__(self) -> str:
+        head = "the mean of its heads" if self.head is None else f"head {self.head}"
+        return f"layer {self.layer}, {head}, as it {'reads' if self.step == 'reading' else 'writes'} the word"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One text of a pair: its ids, and the word that each of them belongs to."""
+
+    ids: list[int]
+    words: list[int]
+
+
+def list_views(translator: Translator) -> list[View]:
+    """Return every view that the model has, the means of heads before single heads.
+
+    Raises:
+        ModelError: the model has no attention to a source that can be read.
+    """
+    layers = [
+        module
+        for name, module in _module_of(translator).named_modules()
+        if name.endswith("cross_attention")
+    ]
+    if not layers:
+        raise ModelError(
+            "the model has no attention to the source that can be read; a variant derives from MultiHeadAttention "
+            "and is called cross_attention"
+        )
+    steps: tuple[Literal["reading", "writing"], ...] = ("reading", "writing")
+    views = [
+        View(layer, head, step)
+        for layer, module in enumerate(layers, 1)
+        for head in (None, *range(1, int(getattr(module, "heads", 0)) + 1))
+        for step in steps
+    ]
+    return sorted(views, key=lambda view: view.head is not None)
+
+
+def align(
+    translator: Translator, pairs: Sequence[tuple[str, str]], views: Sequence[View]
+) -> list[list[Links]]:
+    """Return the links of every pair as each of ``views`` sees them: ``[pair][view]``.
+
+    Words are what stands between spaces. A target word has one link, to the source word whose tokens its own tokens
+    look at most, the tokens of a word added up on the source and averaged on the target; the end symbol and what was
+    cut off, as longer than the model reads, have none.
+
+    Raises:
+        ModelError: the model has no attention to the source that can be read.
+        CorpusError: a text whose words the tokenizer runs together.
+    """
+    read, write = translator.tokenizers.source, translator.tokenizers.target
+    room = translator.max_source_length - 1
+    sides = [
+        (
+            _cut(read, source, room, f"source line {number}"),
+            _cut(write, target, room, f"target line {number}"),
+        )
+        for number, (source, target) in enumerate(pairs, 1)
+    ]
+    found: list[list[Links]] = [[frozenset()] * len(views) for _ in pairs]
+    places = [place for place, sides_of in enumerate(sides) if all(side.ids for side in sides_of)]
+    for batch in _batches(places, sides):
+        maps = _look([sides[place] for place in batch], translator)
+        for row, place in enumerate(batch):
+            found[place] = [
+                _links(maps[view.layer - 1][row], view, *sides[place]) for view in views
+            ]
+    return found
+
+
+def agreement(one: Sequence[Links], other: Sequence[Links]) -> float:
+    """Return how much two alignments of the same pairs agree: twice the common links over all links, 0 to 1."""
+    common = sum(len(a & b) for a, b in zip(one, other, strict=True))
+    total = sum(map(len, one)) + sum(map(len, other))
+    return 2 * common / total if total else 0.0
+
+
+def choose_together(
+    forward: Translator, reverse: Translator, pairs: Sequence[tuple[str, str]]
+) -> tuple[View, View, float]:
+    """Return the views of two models of opposite directions that agree most on ``pairs``, and how much they agree.
+
+    Two models that learnt apart rarely make the same mistake, so that what they agree on is mostly right (Chen et al.
+    2020, section 3.2). No gold is looked at.
+    """
+    here, there = list_views(forward), list_views(reverse)
+    turned = [(target, source) for source, target in pairs]
+    ours = list(zip(*align(forward, pairs, here), strict=True))
+    theirs = [
+        [transpose(links) for links in view]
+        for view in zip(*align(reverse, turned, there), strict=True)
+    ]
+    scored = [(agreement(a, b), i, j) for i, a in enumerate(ours) for j, b in enumerate(theirs)]
+    score, i, j = max(scored, key=lambda each: each[0])
+    return here[i], there[j], score
+
+
+def choose_alone(translator: Translator, pairs: Sequence[tuple[str, str]]) -> tuple[View, float]:
+    """Return the view of one model whose links join words that occur together in ``pairs``, and how much they do.
+
+    How much two words belong together is Dice's coefficient over ``pairs``: twice the pairs with both over the pairs
+    with either, summed. No gold is looked at; it takes some hundred pairs to tell views apart.
+    """
+    views = list_views(translator)
+    seen = align(translator, pairs, views)
+    texts = [(source.split(), target.split()) for source, target in pairs]
+    dice = _Dice(texts)
+    scored = []
+    for number in range(len(views)):
+        scores = [
+            dice.score(source[i], target[j])
+            for (source, target), of_pair in zip(texts, seen, strict=True)
+            for i, j in of_pair[number]
+        ]
+        scored.append(sum(scores) / max(len(scores), 1))
+    best = max(range(len(views)), key=scored.__getitem__)
+    return views[best], scored[best]
+
+
+class _Dice:
+    """Counts in how many pairs a source word and a target word occur, and in how many both."""
+
+    def __init__(self, texts: Sequence[tuple[list[str], list[str]]]) -> None:
+        self._sources = Counter(word for source, _ in texts for word in set(source))
+        self._targets = Counter(word for _, target in texts for word in set(target))
+        self._both = Counter(
+            (a, b) for source, target in texts for a in set(source) for b in set(target)
+        )
+
+    def score(self, source: str, target: str) -> float:
+        return 2 * self._both[source, target] / (self._sources[source] + self._targets[target])
+
+
+def _module_of(translator: Translator) -> nn.Module:
+    model = translator.model
+    if not isinstance(model, nn.Module) or not isinstance(model, TeacherForcedModel):
+        raise ModelError(
+            f"a {type(model).__name__} gives no alignment: it is not a model that reads whole targets"
+        )
+    return model
+
+
+def _cut(tokenizer: Tokenizer, text: str, room: int, where: str) -> _Side:
+    """Cut a text into tokens, each with the number of the word of ``text`` that it belongs to.
+
+    Raises:
+        CorpusError: after normalisation the words are no longer those of ``text``.
+    """
+    encoding, normal = tokenizer.encode(text), tokenizer.normalise(text)
+    # A word may become several, or none: "½" is "1 ⁄ 2" elsewhere, a lone combining mark nothing.
+    places = [
+        number
+        for number, word in enumerate(text.split())
+        for _ in tokenizer.normalise(word).split()
+    ]
+    of_character: list[int] = []
+    word, is_inside = -1, False
+    for character in normal:
+        if character.isspace():
+            is_inside = False
+        elif not is_inside:
+            word, is_inside = word + 1, True
+        of_character.append(word if is_inside else _NO_WORD)
+    if word + 1 != len(places):
+        raise CorpusError(
+            f"{where}: its {len(text.split())} words become {word + 1} as the tokenizer reads them; "
+            "normalise the text first, or leave the line out"
+        )
+    words = []
+    for start, end in encoding.offsets:
+        inside = [of_character[at] for at in range(start, end) if of_character[at] != _NO_WORD]
+        words.append(places[inside[-1]] if inside else _NO_WORD)
+    return _Side(encoding.ids[:room], words[:room])
+
+
+def _batches(places: list[int], sides: Sequence[tuple[_Side, _Side]]) -> Iterator[list[int]]:
+    """Put pairs of like length together, as many as a small computer holds the attention of."""
+    ordered = sorted(places, key=lambda place: [len(side.ids) for side in sides[place]])
+    batch: list[int] = []
+    longest = 0
+    for place in ordered:
+        length = max(len(side.ids) for side in sides[place]) + 1
+        if batch and max(longest, length) * (len(batch) + 1) > _BATCH_TOKENS:
+            yield batch
+            batch, longest = [], 0
+        batch.append(place)
+        longest = max(longest, length)
+    if batch:
+        yield batch
+
+
+def _look(
+    sides: Sequence[tuple[_Side, _Side]], translator: Translator
+) -> list["np.ndarray[Any, np.dtype[np.float32]]"]:
+    """Pass pairs through the model as in training; return the attention to the source, (B, H, T, S) a layer."""
+    model = _module_of(translator)
+    read, write = translator.tokenizers.source, translator.tokenizers.target
+    batch = make_batch(
+        [source.ids for source, _ in sides],
+        [target.ids for _, target in sides],
+        range(len(sides)),
+        source_pad=read.pad_id,
+        source_end=read.end_id,
+        target_pad=write.pad_id,
+        target_begin=write.begin_id,
+        target_end=write.end_id,
+    ).to(translator.device)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode(), record_attention(model) as maps:
+            model(batch.source, batch.target_in)
+    finally:
+        model.train(was_training)
+    weights = [calls[0] for name, calls in maps.items() if name.endswith("cross_attention")]
+    if not all(bool(layer.isfinite().all()) for layer in weights):
+        raise ModelError(
+            "the model gives not-a-number; its weights are damaged: take an earlier checkpoint"
+        )
+    return [layer.float().cpu().numpy() for layer in weights]
+
+
+def _links(
+    weights: "np.ndarray[Any, np.dtype[np.float32]]", view: View, source: _Side, target: _Side
+) -> Links:
+    """Return the links that one view of the attention of one pair, (H, T, S), gives."""
+    looked = weights.mean(0) if view.head is None else weights[view.head - 1]
+    # Row t reads token t - 1 (the begin symbol first) and writes token t.
+    first = 1 if view.step == "reading" else 0
+    looked = looked[first : first + len(target.ids), : len(source.ids)]
+    columns, rows = _membership(source.words), _membership(target.words)
+    by_word = rows @ looked @ columns.T
+    words_of = [
+        [word for word in dict.fromkeys(side.words) if word != _NO_WORD]
+        for side in (source, target)
+    ]
+    if not words_of[0]:
+        return frozenset()
+    best = by_word[:, words_of[0]].argmax(axis=1)
+    return frozenset((words_of[0][best[word]], word) for word in words_of[1])
+
+
+def _membership(words: Sequence[int]) -> "np.ndarray[Any, np.dtype[np.float32]]":
+    """Return which tokens (columns) each word (row) has, as 1 and 0."""
+    members = np.zeros((max(words, default=0) + 1, len(words)), dtype=np.float32)
+    for token, word in enumerate(words):
+        if word != _NO_WORD:
+            members[word, token] = 1.0
+    return members

@@ -1,0 +1,99 @@
+"""Word alignment from attention, on a model that has learnt to write its source backwards: there gold is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import CorpusError
+from interlingua.evaluation.alignment import Links
+from interlingua.inspection.alignment import (
+    View,
+    agreement,
+    align,
+    choose_alone,
+    choose_together,
+    list_views,
+)
+from interlingua.translator import Translator
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "models"
+
+
+@pytest.fixture(scope="module")
+def backwards() -> Translator:
+    return Translator.load(GOLDEN / "v1", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[tuple[str, str]]:
+    record = json.loads((GOLDEN / "v1.json").read_text(encoding="utf-8"))
+    given = [(one["source"], one["text"]) for one in record["translations"]]
+    return [(a, b) for a, b in given if a and b.split() == a.split()[::-1]]
+
+
+def _mirrored(pairs: list[tuple[str, str]]) -> list[Links]:
+    sizes = [len(source.split()) for source, _ in pairs]
+    return [frozenset((size - 1 - j, j) for j in range(size)) for size in sizes]
+
+
+def test_the_view_that_is_chosen_without_gold_is_right(
+    backwards: Translator, pairs: list[tuple[str, str]]
+) -> None:
+    assert len(pairs) >= 15
+    view, _ = choose_alone(backwards, pairs)
+    assert [links for (links,) in align(backwards, pairs, [view])] == _mirrored(pairs)
+    other = View(view.layer, view.head, "reading" if view.step == "writing" else "writing")
+    worse = [links for (links,) in align(backwards, pairs, [other])]
+    assert agreement(worse, _mirrored(pairs)) < 0.5
+
+
+def test_two_directions_agree_on_what_is_right(
+    backwards: Translator, pairs: list[tuple[str, str]]
+) -> None:
+    here, there, share = choose_together(backwards, backwards, pairs)
+    assert share == 1.0
+    for view in (here, there):
+        assert [links for (links,) in align(backwards, pairs, [view])] == _mirrored(pairs)
+
+
+def test_a_pair_is_aligned_the_same_whoever_its_neighbours_are(
+    backwards: Translator, pairs: list[tuple[str, str]]
+) -> None:
+    views = list_views(backwards)
+    together = align(backwards, pairs, views)
+    assert together == [align(backwards, [pair], views)[0] for pair in pairs]
+
+
+def test_a_model_has_the_mean_and_every_head_of_each_layer_at_both_steps(
+    translator: Translator,
+) -> None:
+    assert len(set(list_views(translator))) == 3 * (1 + 2) * 2
+
+
+def test_every_target_word_has_one_link_however_it_is_cut(translator: Translator) -> None:
+    source, target = "pisica necunoscutului vede", "the stranger's cat sees ½ dog"
+    (links,) = align(translator, [(source, target)], [View(1, None, "reading")])[0]
+    assert sorted(j for _, j in links) == list(range(6))
+    assert {i for i, _ in links} <= set(range(3))
+
+
+@pytest.mark.parametrize("pair", [("", "the cat"), ("pisica", ""), ("", ""), (" ", "the")])
+def test_a_side_without_words_has_no_links(translator: Translator, pair: tuple[str, str]) -> None:
+    assert align(translator, [pair], [View(1, None, "writing")]) == [[frozenset()]]
+
+
+def test_what_is_longer_than_the_model_reads_has_no_links(translator: Translator) -> None:
+    long = " ".join(["pisica"] * 200)
+    (links,) = align(translator, [(long, "the cat")], [View(1, None, "writing")])[0]
+    assert {j for _, j in links} == {0, 1}
+    assert max(i for i, _ in links) < translator.max_source_length
+
+
+def test_words_that_the_tokenizer_runs_together_are_refused(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = translator.tokenizers.source
+    monkeypatch.setattr(reader, "normalise", lambda text: text.replace(" ", ""))
+    with pytest.raises(CorpusError, match="source line 2: its 2 words become 1"):
+        align(translator, [("pisica", "cat"), ("pisica vede", "cat")], list_views(translator))
