@@ -9,6 +9,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``kernels``: the same numbers, faster
 * ``checkpoints``: weights <-> disk
 * ``decoding``: model + ids -> ids
+* ``requests``: what a text asks for besides
 * ``translator``: text -> text
 * ``evaluation``: text + references -> scores
 * ``training``: all of the above -> weights

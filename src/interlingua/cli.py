@@ -6,7 +6,6 @@ The exit status is told in ``errors`` and ``cli_streams``.
 
 import inspect as introspection
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
 from interlingua.cli_flags import (
     AlignFlags,
+    DecodeFlags,
     MachineFlags,
     PartsFlags,
     RuleFlags,
@@ -29,16 +29,13 @@ from interlingua.cli_flags import (
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_streams import (
-    count_flags,
     note,
-    note_marks,
     open_output,
     print_json,
     read_aligned,
     read_input,
     report_failure,
     say,
-    write_translations,
 )
 from interlingua.errors import ConfigError
 
@@ -48,7 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _MACHINE, _ALIGN = SearchFlags(), MachineFlags(), AlignFlags()
+_SEARCH, _DECODE = SearchFlags(), DecodeFlags()
+_MACHINE, _ALIGN = MachineFlags(), AlignFlags()
 
 
 def demo(
@@ -96,6 +94,7 @@ def translate(
     io: TextFlags = _TEXT,
     n_best: int = 1,
     search: SearchFlags = _SEARCH,
+    decode: DecodeFlags = _DECODE,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Translate TEXT, a file, or standard input: one line in, one line out.
@@ -108,21 +107,9 @@ def translate(
         n_best: translations of each sentence, best first.
     """
     lines = read_input(text, io.input)
-    from interlingua.translator import Translator
+    from interlingua.cli_translate import translate_lines
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
-    translations = translator.translate_lines(
-        lines,
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        n_best=n_best,
-        batch_tokens=search.batch_tokens,
-    )
-    marks = Counter[str]()
-    translations = count_flags(translations, marks)
-    with open_output(io.output) as write:
-        write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
-    note_marks(marks, translator.max_source_length)
+    translate_lines(model, lines, io, n_best, search, decode, machine)
 
 
 def evaluate(
@@ -383,6 +370,7 @@ def _build_app() -> "App":
         TextFlags,
         ScoreFlags,
         SearchFlags,
+        DecodeFlags,
         MachineFlags,
         PartsFlags,
         RuleFlags,

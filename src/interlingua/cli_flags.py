@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignFlags",
+    "DecodeFlags",
     "MachineFlags",
     "PartsFlags",
     "RuleFlags",
@@ -26,7 +27,7 @@ __all__ = [
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
-_SWITCHES = {"--json", "--ids", "--fresh"}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,38 @@ class SearchFlags:
     """Alpha in ((5 + length) / 6)^alpha: higher gives longer translations. Usually 0.6."""
     batch_tokens: int | None = None
     """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeFlags:
+    """What ``translate`` can be asked for besides; docs/guides/decoding.md shows each."""
+
+    prefix: str | None = None
+    """What every translation begins with."""
+    min_length: int | None = None
+    """Tokens that a translation has at least."""
+    max_length: int | None = None
+    """Tokens that a translation has at most, its end counted; by default twice the source and fifty."""
+    no_repeat_ngram: int | None = None
+    """Write no N tokens in a row twice."""
+    max_repeats: int | None = None
+    """Stop a translation that writes one phrase N times in a row."""
+    coverage_penalty: float | None = None
+    """Beta: higher prefers translations that look at every source token. Usually 0.2."""
+    groups: int | None = None
+    """Cut the beam into N groups that avoid each other's words (diverse beam)."""
+    diversity: float | None = None
+    """How much they avoid them. Usually 0.5."""
+    sample: bool = False
+    """Draw translations by their probability instead of searching for the likeliest."""
+    temperature: float | None = None
+    """Of samples: below 1 safer, above 1 more varied."""
+    top_k: int | None = None
+    """Draw among the N likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the fewest likeliest tokens that have this probability together."""
+    seed: int | None = None
+    """Of samples: the same number gives the same samples."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,14 @@ def write_translations(
         ranked = [best, *best.alternatives]
         if as_json:
             found = [
-                {"text": each.text, "score": each.score, "tokens": each.tokens, "flags": each.flags}
+                {
+                    "text": each.text,
+                    "score": each.score,
+                    "tokens": each.tokens,
+                    "log_probabilities": each.log_probabilities,
+                    "stopped": each.stopped,
+                    "flags": each.flags,
+                }
                 for each in ranked
             ]
             write(json.dumps({"source": line, "translations": found}, ensure_ascii=False) + "\n")
@@ -210,6 +217,9 @@ def note_marks(counts: Counter[str], longest: int) -> None:
             f"{cut:,} {words} cut off at the longest length, before the model ended: the source is unlike "
             "what it was trained on, or too long"
         )
+    if cut := counts["repetition"]:
+        words = "translation was" if cut == 1 else "translations were"
+        note(f"{cut:,} {words} stopped for writing the same again and again (--max-repeats)")
     if silent := counts["empty-output"]:
         words = "translation is" if silent == 1 else "translations are"
         note(

@@ -1,26 +1,27 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
-from interlingua.decoding.beam_search import beam_search
-from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
+from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
+from interlingua.decoding.search import search
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_device
+from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Translation", "Translator"]
@@ -41,9 +42,10 @@ class Translation:
     log_probabilities: tuple[float, ...]
     """One a token, and one more for the end symbol where the model wrote it."""
     stopped: str
-    """``end``: the model ended it; ``max_length``: there was no more room."""
+    """``end``: the model ended it; ``max_length``: there was no more room; ``repetition``: it went round in circles."""
     flags: tuple[str, ...] = ()
-    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``."""
+    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
+    ``repetition``: stopped by ``max_repeats``."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
 
@@ -119,90 +121,54 @@ class Translator:
         )
 
     def translate(
-        self,
-        texts: Sequence[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_tokens: int | None = None,
+        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
     ) -> list[Translation]:
-        """Translate each text on its own, in the order given; None takes what ``decoding`` says.
+        """Translate each text on its own, in the order given; see :class:`TranslateOptions` for what can be asked.
 
         A text without anything to translate gives an empty translation. A text of several lines is one text.
 
         Raises:
-            TypeError: ``texts`` is one text, or holds something that is none.
-            ConfigError: a value out of range, or more translations asked for than beams.
+            TypeError: ``texts`` is one text, or holds something that is none; an option that does not exist.
+            ConfigError: a value out of range, or values that do not go together.
             ModelError: the model gives not-a-number.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise TypeError("translate takes a list of texts: translator.translate([text])")
-        decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
-        return self._translate(texts, decoding, n_best)
+        return self._translate(texts, read_request(self.decoding, options))
 
-    def translate_lines(
-        self,
-        lines: Iterable[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_tokens: int | None = None,
+    def translate_iter(
+        self, texts: Iterable[str], **options: Unpack[TranslateOptions]
     ) -> Iterator[Translation]:
-        """Translate a stream of any length in constant memory, one translation a line, in the same order.
+        """Translate a stream of any length, endless too, in constant memory and in the same order.
 
         Raises:
-            ConfigError: at once, before a line is read; see :meth:`translate`.
+            ConfigError: at once, before a text is read; see :meth:`translate`.
             ModelError: the model gives not-a-number.
         """
-        decoding = self._choose(beam_size, length_penalty, n_best, batch_tokens)
+        request = read_request(self.decoding, options)
 
         def windows() -> Iterator[Translation]:
-            remaining = iter(lines)
+            remaining, first = iter(texts), 0
             while window := list(islice(remaining, WINDOW)):
-                yield from self._translate(window, decoding, n_best)
+                yield from self._translate(window, request, first)
+                first += len(window)
 
         return windows()
 
-    def _choose(
-        self,
-        beam_size: int | None,
-        length_penalty: float | None,
-        n_best: int,
-        batch_tokens: int | None,
-    ) -> DecodingConfig:
-        asked = {
-            "beam_size": beam_size,
-            "length_penalty": length_penalty,
-            "batch_tokens": batch_tokens,
-        }
-        given = {name: value for name, value in asked.items() if value is not None}
-        try:
-            decoding = DecodingConfig.model_validate(self.decoding.model_dump() | given)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{name} is {first['input']!r}: {first['msg']}") from error
-        if n_best < 1:
-            raise ConfigError(f"n_best is {n_best}; ask for at least one translation of each text")
-        if n_best > decoding.beam_size:
-            raise ConfigError(
-                f"n_best is {n_best}, but a beam of {decoding.beam_size} finds no more than "
-                f"{decoding.beam_size}; ask for a beam_size of at least {n_best}"
-            )
-        return decoding
-
     def _translate(
-        self, texts: Sequence[str], decoding: DecodingConfig, n_best: int
+        self, texts: Sequence[str], request: Request, first: int = 0
     ) -> list[Translation]:
+        """Translate the texts, whose places are counted from ``first``."""
         done: list[Translation] = [_EMPTY] * len(texts)
         sources, truncated = self._read(texts)
+        wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
         for batch in _batches(
             {place: len(ids) + 1 for place, ids in sources.items()},
-            decoding.batch_tokens // decoding.beam_size,
+            request.decoding.batch_tokens // request.search.beam_size,
         ):
-            found = self._search([sources[place] for place in batch], decoding, n_best)
+            found = self._search(
+                [sources[place] for place in batch], [wishes[place] for place in batch], request
+            )
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -217,48 +183,48 @@ class Translator:
         sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
         return sources, {places[position] for position in fitting.cut}
 
+    def _wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
+        """Say in ids what one sentence asks for."""
+        prefix: tuple[int, ...] = ()
+        if request.prefix:
+            prefix = tuple(self.tokenizers.target.encode(request.prefix).ids)
+        if len(prefix) >= self.max_source_length:
+            raise ConfigError(
+                f"the prefix has {len(prefix):,} tokens and leaves no room: the model writes "
+                f"{self.max_source_length:,} at most"
+            )
+        decoding = request.decoding
+        room = decoding.max_length_factor * (len(source) + 1) + decoding.max_length_offset
+        wanted = request.search.max_length or max(room, request.search.min_length + 1)
+        return Wishes(
+            max_length=int(max(min(wanted, self.max_source_length), len(prefix) + 1)),
+            source_length=len(source) + 1,
+            prefix=prefix,
+            key=_key(request.search.seed, source, place) if request.search.sample else 0,
+        )
+
     def _search(
-        self, sources: list[Sequence[int]], decoding: DecodingConfig, n_best: int
+        self, sources: list[Sequence[int]], wishes: list[Wishes], request: Request
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
-        max_lengths = [
-            int(
-                min(
-                    decoding.max_length_factor * (len(ids) + 1) + decoding.max_length_offset,
-                    self.max_source_length,
-                )
-            )
-            for ids in sources
-        ]
         with torch.inference_mode(), _evaluating(self.model):
-            if decoding.beam_size == 1:
-                found = greedy_search(
-                    self.model,
-                    padded,
-                    pad_id=target.pad_id,
-                    begin_id=target.begin_id,
-                    end_id=target.end_id,
-                    max_lengths=max_lengths,
-                    alpha=decoding.length_penalty,
-                )
-                return [[hypothesis] for hypothesis in found]
-            return beam_search(
+            return search(
                 self.model,
                 padded,
-                pad_id=target.pad_id,
-                begin_id=target.begin_id,
-                end_id=target.end_id,
-                max_lengths=max_lengths,
-                beam_size=decoding.beam_size,
-                alpha=decoding.length_penalty,
-                n_best=n_best,
+                wishes,
+                request.search,
+                symbols=(target.pad_id, target.begin_id, target.end_id),
             )
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
         target = self.tokenizers.target
         text = target.decode(list(hypothesis.ids))
-        marks = {"max-length": hypothesis.stopped == "max_length", "empty-output": not text}
+        marks = {
+            "max-length": hypothesis.stopped == "max_length",
+            "repetition": hypothesis.stopped == "repetition",
+            "empty-output": not text,
+        }
         return Translation(
             text=text,
             score=hypothesis.score,
@@ -270,6 +236,12 @@ class Translator:
 
 
 _EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
+
+
+def _key(seed: int, source: Sequence[int], place: int) -> int:
+    """Make one number of what a sample may depend on."""
+    told = repr((seed, tuple(source), place)).encode()
+    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
 
 
 def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:

@@ -5,14 +5,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.decoding.beam_search import beam_search
+from interlingua.decoding.beam_search import beam_search as search_beams
 from interlingua.decoding.greedy import greedy_search
+from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.score import score_pairs
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 
 PAD, BEGIN, END, V = 0, 1, 2, 13
 SYMBOLS = {"pad_id": PAD, "begin_id": BEGIN, "end_id": END}
+
+
+def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
+    options = SearchOptions(beam_size=beam_size, n_best=n_best, length_penalty=alpha)
+    return search_beams(model, source, options=options, **asked)
 
 
 @st.composite

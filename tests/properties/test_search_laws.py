@@ -8,13 +8,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.decoding.beam_search import beam_search
+from interlingua.decoding.beam_search import beam_search as search_beams
 from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
+from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.score import score_pairs
 
 PAD, BEGIN, END = 0, 1, 2
 SYMBOLS = {"pad_id": PAD, "begin_id": BEGIN, "end_id": END}
+
+
+def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
+    options = SearchOptions(beam_size=beam_size, n_best=n_best, length_penalty=alpha)
+    return search_beams(model, source, options=options, **asked)
 
 
 class HistoryState:

@@ -104,7 +104,7 @@ def test_nothing_to_translate_gives_an_empty_translation(copying, text):
 
 def test_no_texts_give_no_translations(copying):
     assert copying.translate([]) == []
-    assert list(copying.translate_lines([])) == []
+    assert list(copying.translate_iter([])) == []
 
 
 @pytest.mark.parametrize("texts", ["abc", [None], [b"abc"]])
@@ -260,7 +260,7 @@ def test_values_out_of_range_are_refused_by_name_before_a_line_is_read(copying, 
         yield ""
 
     with pytest.raises(ConfigError, match=message):
-        copying.translate_lines(lines(), **asked)
+        copying.translate_iter(lines(), **asked)
 
 
 def test_a_stream_is_read_a_window_at_a_time_and_keeps_its_order(copying):
@@ -271,7 +271,7 @@ def test_a_stream_is_read_a_window_at_a_time_and_keeps_its_order(copying):
             next(read)
             yield "" if n % 3 else "abcdefgh"[: n % 7 + 1]
 
-    found = list(itertools.islice(copying.translate_lines(endless()), WINDOW + 5))
+    found = list(itertools.islice(copying.translate_iter(endless()), WINDOW + 5))
     assert next(read) == 2 * WINDOW
     wanted = ["" if n % 3 else "abcdefgh"[: n % 7 + 1] for n in range(WINDOW + 5)]
     assert [t.text for t in found] == wanted
@@ -343,3 +343,55 @@ def test_a_path_may_be_a_string_and_a_missing_one_is_refused(tmp_path):
 def test_fewer_than_one_thread_is_refused(model_folder):
     with pytest.raises(ConfigError, match="threads must be at least 1"):
         Translator.load(model_folder, threads=0)
+
+
+def test_a_sample_depends_on_seed_sentence_and_place_and_not_on_the_batch(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    texts = ["abc", "b", "abc", "Zq!"]
+    asked = {"sample": True, "n_best": 3}
+    drawn = translator.translate(texts, **asked)
+    alone = list(translator.translate_iter(texts, **asked, batch_tokens=1))
+    assert [found.text for found in drawn] == [found.text for found in alone]
+    assert drawn[0].text != drawn[2].text
+    assert translator.translate(texts, **asked, seed=1) != drawn
+    assert len(drawn[0].alternatives) == 2
+
+
+def test_every_translation_begins_with_the_prefix(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    for beam_size in (1, 3):
+        for found in translator.translate(["abc", "b"], prefix="Zab c", beam_size=beam_size):
+            assert found.text.startswith("Zab c")
+    with pytest.raises(ConfigError, match="the prefix has"):
+        translator.translate(["abc"], prefix="x" * 100)
+
+
+def test_lengths_are_kept_within_what_is_asked(copying):
+    (short,) = copying.translate(["abcdef"], max_length=3)
+    assert (len(short.tokens), short.stopped) == (3, "max_length")
+    assert len(copying.translate(["ab"], min_length=9)[0].tokens) >= 9
+
+
+def test_a_translation_that_goes_round_in_circles_is_stopped_and_flagged(tokenizers):
+    translator = translator_of(Endless(tokenizers.target.vocabulary_size), tokenizers)
+    (found,) = translator.translate(["ab"], max_repeats=3, beam_size=1)
+    assert (found.stopped, found.flags) == ("repetition", ("repetition",))
+    (varied,) = translator.translate(["ab"], no_repeat_ngram=1, min_length=9)
+    assert len(set(varied.tokens)) == len(varied.tokens) >= 9
+
+
+def test_coverage_ranks_by_what_was_looked_at(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=5)
+    asked = {"n_best": 4, "max_length": 3}
+    plain = translator.translate(["abc def"], **asked)[0]
+    covered = translator.translate(["abc def"], **asked, coverage_penalty=3.0)[0]
+    before = {t.log_probabilities: t.score for t in (plain, *plain.alternatives)}
+    ranking = [covered, *covered.alternatives]
+    assert {t.log_probabilities for t in ranking} == before.keys()
+    assert all(t.score < before[t.log_probabilities] for t in ranking)
+    assert all(a.score >= b.score for a, b in itertools.pairwise(ranking))
+
+
+def test_an_option_that_does_not_exist_is_refused(copying):
+    with pytest.raises(TypeError, match="no option 'beam'"):
+        copying.translate(["a"], beam=3)

@@ -5,8 +5,14 @@
 ``next_token``         logits -> log-probabilities of the symbols that may be written
 ``top_k``              the best k of a row, ties to the lowest index
 ``hypothesis``         what search returns, and the length penalty
+``options``            how a batch is searched, and what each sentence asks for
+``search``             the one door: puts together what follows, as the options say
 ``greedy``             always the likeliest next symbol
 ``beam_search``        the likeliest few continuations side by side
+``constraints``        what may be written next
+``selection``          which candidates fill the slots: the best, diverse groups, samples
+``repetition``         does a target go round in circles
+``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given
 =====================  ==========================================================
 

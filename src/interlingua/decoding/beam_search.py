@@ -18,24 +18,30 @@ A sentence has W slots, each with a target so far. One step
 At the end the targets of a sentence, of different lengths, are compared by score. Nothing here looks across
 sentences, so that a result cannot depend on its neighbours in the batch.
 
+What may be written is up to ``constraints``, and which candidates fill the slots to ``selection``: the likeliest, or
+samples, or those of a diverse beam. This loop is the same for all of them.
+
 Sources: Graves 2012, "Sequence Transduction with Recurrent Neural Networks" (beam search);
 Wu et al. 2016, section 7 (length penalty).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from interlingua.decoding.constraints import Constraint, constrain
 from interlingua.decoding.hypothesis import Hypothesis, length_penalty, make_hypothesis, no_number
 from interlingua.decoding.next_token import never_written, next_log_probabilities
+from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.protocol import SequenceModel, StateT
-from interlingua.decoding.top_k import top_k
+from interlingua.decoding.repetition import ends_in_repeats
+from interlingua.decoding.selection import Selection, choose_best
 from interlingua.errors import ModelError
 
-__all__ = ["Beams", "beam_search"]
+__all__ = ["Beams", "beam_search", "search_steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,9 @@ class Beams:
     lengths: Int[Tensor, "B W"]
     """Symbols written before the slot ended, the end symbol included."""
     ended: Bool[Tensor, "B W"]
-    """Whether the end symbol was written, or the maximum length reached."""
+    """Whether the end symbol was written, or the maximum length reached, or it repeats itself."""
+    repeats: Bool[Tensor, "B W"]
+    """Ended because it repeats itself: taken only where nothing else is found."""
     max_lengths: Int[Tensor, "B"]
     """Symbols each sentence may write."""
 
@@ -71,6 +79,7 @@ class Beams:
             self.totals[sentences],
             self.lengths[sentences],
             self.ended[sentences],
+            self.repeats[sentences],
             self.max_lengths[sentences],
         )
 
@@ -83,11 +92,11 @@ def beam_search(
     begin_id: int,
     end_id: int,
     max_lengths: Sequence[int],
-    beam_size: int,
-    alpha: float = 0.0,
-    n_best: int = 1,
+    options: SearchOptions,
+    constraints: Sequence[Constraint] = (),
+    selection: Selection = choose_best,
 ) -> list[list[Hypothesis]]:
-    """Find the ``n_best`` best targets of each source, best first; fewer where there are no more.
+    """Find the ``options.n_best`` best targets of each source, best first; fewer where there are no more.
 
     Args:
         model: an encoder-decoder.
@@ -96,43 +105,72 @@ def beam_search(
         begin_id: target id that every target is read to begin with; never written.
         end_id: target id that ends a target.
         max_lengths: symbols written at most for each source, the end symbol included; at least 1.
-        beam_size: slots a sentence, W; 1 is greedy search.
-        alpha: length penalty, see :func:`length_penalty`; may be negative, which favours short targets.
-        n_best: hypotheses wanted a sentence, at most ``beam_size``.
+        options: ``beam_size``, ``n_best``, ``length_penalty`` and ``max_repeats`` are read here.
+        constraints: what may be written, strongest first.
+        selection: which candidates fill the slots.
 
     Raises:
         ModelError: the model gives not-a-number.
-        ValueError: ``n_best`` is greater than ``beam_size``, or one of the two is below 1.
     """
-    if not 1 <= n_best <= beam_size:
-        raise ValueError(f"n_best must be between 1 and the beam size {beam_size}, not {n_best}")
-    device = source.device
-    banned = never_written(pad_id, begin_id, end_id, device)
     found: list[list[Hypothesis]] = [[] for _ in max_lengths]
+    steps = search_steps(
+        model,
+        source,
+        symbols=(pad_id, begin_id, end_id),
+        max_lengths=max_lengths,
+        options=options,
+        constraints=constraints,
+        selection=selection,
+    )
+    for sentences, beams, finished in steps:
+        for row in finished:
+            found[sentences[row]] = _read(beams, row, end_id, options)
+    return found
+
+
+def search_steps(
+    model: SequenceModel[StateT],
+    source: Int[Tensor, "B S"],
+    *,
+    symbols: tuple[int, int, int],
+    max_lengths: Sequence[int],
+    options: SearchOptions,
+    constraints: Sequence[Constraint] = (),
+    selection: Selection = choose_best,
+) -> Iterator[tuple[list[int], Beams, list[int]]]:
+    """Search, and show after each step the sentences still searched, their slots, and which rows are finished.
+
+    ``symbols`` are the ids of padding, begin and end. For whoever wants to watch; see :func:`beam_search`.
+    """
+    device, beam_size = source.device, options.beam_size
+    end_id = symbols[2]
+    banned = never_written(*symbols, device)
     sentences = list(range(len(max_lengths)))  # sentence of each row of the beams
     beams = _start(torch.tensor(max_lengths, dtype=torch.long, device=device), beam_size)
     state = model.start(model.encode(source))  # B rows
-    state = state.reorder(
-        torch.arange(len(sentences), device=device).repeat_interleave(beam_size)
-    )  # R = B x W rows
-    ids = torch.full((len(sentences) * beam_size,), begin_id, dtype=torch.long, device=device)
+    rows = torch.arange(len(sentences), device=device)  # sentence of each row, on the device
+    state = state.reorder(rows.repeat_interleave(beam_size))  # R = B x W rows
+    ids = torch.full((len(sentences) * beam_size,), symbols[1], dtype=torch.long, device=device)
+    numbers = rows
     while sentences:
         logits, state = model.step(ids, state)
         step = next_log_probabilities(logits, banned)  # (R, V)
-        beams, parents = _advance(beams, step.view(len(sentences), beam_size, -1), end_id)
-        finished = _is_finished(beams, alpha, n_best).tolist()  # B booleans
-        for row, sentence in enumerate(sentences):
-            if finished[row]:
-                found[sentence] = _read(beams, row, end_id=end_id, alpha=alpha)[:n_best]
-        kept = [row for row, done in enumerate(finished) if not done]
-        sentences = [sentences[row] for row in kept]
-        if not sentences:
-            break
-        rows = torch.tensor(kept, dtype=torch.long, device=device)
-        beams = beams.select(rows)
-        state = state.reorder((rows[:, None] * beam_size + parents[rows]).flatten())
-        ids = beams.ids[:, :, -1].flatten()
-    return found
+        of_rows = numbers.repeat_interleave(beam_size)
+        step = constrain(constraints, step, beams.ids.flatten(0, 1), of_rows)
+        step = step.view(len(sentences), beam_size, -1)
+        worth = _worth(beams, step, end_id)
+        chosen = selection(worth, beams.ids, sentences)
+        beams, parents = _advance(beams, step, worth, chosen, end_id)
+        if options.max_repeats:
+            beams = _stop_repeating(beams, options.max_repeats)
+        done = _is_finished(beams, options)
+        yield sentences, beams, done.nonzero()[:, 0].tolist()
+        rows = (~done).nonzero()[:, 0]
+        sentences = [sentences[row] for row in rows.tolist()]
+        numbers, beams = numbers[rows], beams.select(rows)
+        if sentences:
+            state = state.reorder((rows[:, None] * beam_size + parents[rows]).flatten())
+            ids = beams.ids[:, :, -1].flatten()
 
 
 def _start(max_lengths: Int[Tensor, "B"], beam_size: int) -> Beams:
@@ -146,20 +184,29 @@ def _start(max_lengths: Int[Tensor, "B"], beam_size: int) -> Beams:
         totals=totals,
         lengths=torch.zeros(shape, dtype=torch.long, device=device),
         ended=torch.zeros(shape, dtype=torch.bool, device=device),
+        repeats=torch.zeros(shape, dtype=torch.bool, device=device),
         max_lengths=max_lengths,
     )
 
 
-def _advance(
-    beams: Beams, step: Float[Tensor, "B W V"], end_id: int
-) -> tuple[Beams, Int[Tensor, "B W"]]:
-    """Continue every live slot by its best symbols; return also which slot each new one continues."""
-    size, vocabulary = step.shape[1:]
+def _worth(beams: Beams, step: Float[Tensor, "B W V"], end_id: int) -> Float[Tensor, "B W V"]:
+    """Add up the log-probabilities of every candidate; see ``selection`` for those of ended and empty slots."""
     totals = beams.totals.masked_fill(beams.ended, float("-inf"))
-    worth = totals[:, :, None] + step  # (B, W, V)
-    # An ended slot has one candidate, itself, under the end symbol; nothing outranks it.
+    worth = totals[:, :, None] + step
     worth[:, :, end_id].masked_fill_(beams.ended, float("inf"))
-    best, chosen = top_k(worth.flatten(1), size)  # (B, W), of the W x V candidates
+    return worth
+
+
+def _advance(
+    beams: Beams,
+    step: Float[Tensor, "B W V"],
+    worth: Float[Tensor, "B W V"],
+    chosen: Int[Tensor, "B W"],
+    end_id: int,
+) -> tuple[Beams, Int[Tensor, "B W"]]:
+    """Fill the slots with the ``chosen`` candidates; return also which slot each new one continues."""
+    vocabulary = step.size(2)
+    best = worth.flatten(1).gather(1, chosen)  # (B, W)
     parents, ids = chosen // vocabulary, chosen % vocabulary  # (B, W)
 
     def of_parent(x: Tensor) -> Tensor:
@@ -178,17 +225,25 @@ def _advance(
         totals=totals,
         lengths=lengths,
         ended=filled & (was_ended | (ids == end_id) | (lengths >= beams.max_lengths[:, None])),
+        repeats=of_parent(beams.repeats),
         max_lengths=beams.max_lengths,
     )
     return advanced, parents
 
 
-def _is_finished(beams: Beams, alpha: float, n_best: int) -> Bool[Tensor, "B"]:
+def _stop_repeating(beams: Beams, max_repeats: int) -> Beams:
+    """End the live slots that have just written some phrase ``max_repeats`` times in a row."""
+    repeats = ends_in_repeats(beams.ids.flatten(0, 1), max_repeats).view_as(beams.ended)
+    repeats = repeats & beams.live()
+    return replace(beams, ended=beams.ended | repeats, repeats=beams.repeats | repeats)
+
+
+def _is_finished(beams: Beams, options: SearchOptions) -> Bool[Tensor, "B"]:
     """Return which sentences have no live slot that could still be among the ``n_best``."""
-    live = beams.live()
+    live, alpha = beams.live(), options.length_penalty
     scores = beams.totals / length_penalty(beams.lengths, alpha)
-    scores = scores.masked_fill(~beams.ended, float("-inf"))
-    to_beat = scores.topk(n_best, dim=-1).values[:, -1]  # (B,)
+    scores = scores.masked_fill(~beams.ended | beams.repeats, float("-inf"))
+    to_beat = scores.topk(options.n_best, dim=-1).values[:, -1]  # (B,)
     last = beams.max_lengths[:, None].expand_as(beams.lengths)
     hope = torch.maximum(
         beams.totals / length_penalty(beams.lengths + 1, alpha),
@@ -197,20 +252,28 @@ def _is_finished(beams: Beams, alpha: float, n_best: int) -> Bool[Tensor, "B"]:
     return ~live.any(dim=-1) | (hope.amax(dim=-1) <= to_beat)
 
 
-def _read(beams: Beams, row: int, *, end_id: int, alpha: float) -> list[Hypothesis]:
-    """Take the ended targets of one sentence out of its slots, best first, ties in the order of slots."""
+def _read(beams: Beams, row: int, end_id: int, options: SearchOptions) -> list[Hypothesis]:
+    """Take the best ended targets of one sentence out of its slots, best first, ties in the order of slots."""
     slots = zip(
         beams.ids[row].tolist(),
         beams.log_probabilities[row].tolist(),
         beams.lengths[row].tolist(),
         beams.ended[row].tolist(),
+        beams.repeats[row].tolist(),
         strict=True,
     )
     hypotheses = [
-        make_hypothesis(ids[:length], log_probs[:length], end_id=end_id, alpha=alpha)
-        for ids, log_probs, length, ended in slots
+        make_hypothesis(
+            ids[:length],
+            log_probs[:length],
+            end_id=end_id,
+            alpha=options.length_penalty,
+            repeats=repeats,
+        )
+        for ids, log_probs, length, ended, repeats in slots
         if ended
     ]
     if not hypotheses:
         raise ModelError(no_number(beams.ids[row, 0].tolist()))
-    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+    ranked = sorted(hypotheses, key=lambda h: (h.stopped == "repetition", -h.score))
+    return ranked[: options.n_best]

@@ -22,8 +22,8 @@ class Hypothesis:
     """Sum of the log-probabilities divided by the length penalty; greater is better."""
     log_probabilities: tuple[float, ...]
     """One a symbol written, the end symbol included where it was."""
-    stopped: Literal["end", "max_length"]
-    """Whether the model ended it, or there was no more room."""
+    stopped: Literal["end", "max_length", "repetition"]
+    """The model ended it; there was no more room; it began to repeat itself and was stopped."""
 
 
 @overload
@@ -48,9 +48,16 @@ def length_penalty(length: int | Tensor, alpha: float) -> float | Tensor:
 
 
 def make_hypothesis(
-    written: Sequence[int], log_probabilities: Sequence[float], *, end_id: int, alpha: float
+    written: Sequence[int],
+    log_probabilities: Sequence[float],
+    *,
+    end_id: int,
+    alpha: float,
+    repeats: bool = False,
 ) -> Hypothesis:
     """Make the record of the symbols ``written`` after the begin symbol, the end symbol included.
+
+    ``repeats`` tells that it was stopped because it repeats itself.
 
     Raises:
         ModelError: the model gave no number, or no possible symbol.
@@ -63,7 +70,7 @@ def make_hypothesis(
         ids=tuple(written[:-1] if ended else written),
         score=total / length_penalty(len(written), alpha),
         log_probabilities=tuple(log_probabilities),
-        stopped="end" if ended else "max_length",
+        stopped="end" if ended else "repetition" if repeats else "max_length",
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -18,8 +19,10 @@ AttentionMaps = dict[str, list[Float[Tensor, "B H T S"]]]
 def record_attention(model: nn.Module) -> Iterator[AttentionMaps]:
     """Collect the weights of every attention in ``model`` while the block runs.
 
-    Use it in evaluation mode: in training the weights are those after dropout.
+    Use it in evaluation mode: in training the weights are those after dropout. What other threads compute with
+    the same model meanwhile is not collected.
     """
+    owner = get_ident()
     maps: AttentionMaps = {}
     handles = []
     for name, module in model.named_modules():
@@ -29,7 +32,8 @@ def record_attention(model: nn.Module) -> Iterator[AttentionMaps]:
             def keep(
                 _module: nn.Module, _inputs: object, weights: Tensor, name: str = name
             ) -> None:
-                maps[name].append(weights.detach())
+                if get_ident() == owner:
+                    maps[name].append(weights.detach())
 
             handles.append(module.dropout.register_forward_hook(keep))
     try:

@@ -3,10 +3,16 @@ import math
 import pytest
 import torch
 
-from interlingua.decoding.beam_search import beam_search
-from interlingua.errors import ModelError
+from interlingua.decoding.beam_search import beam_search as search_beams
+from interlingua.decoding.options import SearchOptions
+from interlingua.errors import ConfigError, ModelError
 
 SYMBOLS = {"pad_id": 0, "begin_id": 1, "end_id": 2}
+
+
+def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
+    options = SearchOptions(beam_size=beam_size, n_best=n_best, length_penalty=alpha)
+    return search_beams(model, source, options=options, **asked)
 
 
 class PrefixState:
@@ -190,5 +196,5 @@ def test_a_model_without_numbers_is_refused(number):
 @pytest.mark.parametrize(("beam_size", "n_best"), [(2, 3), (2, 0), (0, 0), (0, 1)])
 def test_more_results_than_slots_are_refused(beam_size, n_best):
     asked = {**SYMBOLS, "max_lengths": [7], "beam_size": beam_size, "n_best": n_best}
-    with pytest.raises(ValueError, match="n_best must be between 1 and the beam size"):
+    with pytest.raises(ConfigError, match=r"n_best is|beam_size is"):
         beam_search(uniform(5), ONE, **asked)

@@ -1,0 +1,95 @@
+"""The options of one call to translate, and the checked record that they become."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from pydantic import ValidationError
+
+from interlingua.config import DecodingConfig
+from interlingua.decoding.options import SearchOptions
+from interlingua.errors import ConfigError
+
+__all__ = ["Request", "TranslateOptions", "read_request"]
+
+
+class TranslateOptions(TypedDict, total=False):
+    """What a call may ask for; None and what is left out are as the model was trained to be used.
+
+    Those that are not told here are fields of :class:`interlingua.decoding.options.SearchOptions`.
+    """
+
+    batch_tokens: int | None
+    """Tokens in one batch."""
+    prefix: str | None
+    """What every translation begins with."""
+    beam_size: int | None
+    n_best: int | None
+    length_penalty: float | None
+    coverage_penalty: float | None
+    min_length: int | None
+    max_length: int | None
+    no_repeat_ngram: int | None
+    max_repeats: int | None
+    groups: int | None
+    diversity: float | None
+    sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int | None
+
+
+_TEXT_LEVEL = ("prefix",)
+_OF_THE_MODEL = ("beam_size", "length_penalty", "batch_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that can be carried out."""
+
+    search: SearchOptions
+    decoding: DecodingConfig
+    """What the model says, with what the call says in its place."""
+    prefix: str = ""
+    """What every translation begins with."""
+
+
+def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
+    """Check what was asked for, and fill up what was left open.
+
+    Without a ``beam_size``, as many samples are drawn as translations are wanted, and a beam in groups is widened
+    to a multiple of them.
+
+    Raises:
+        TypeError: an option that does not exist.
+        ConfigError: a value out of range, or values that do not go together.
+    """
+    unknown = sorted(asked.keys() - TranslateOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"translate has no option {unknown[0]!r}")
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    decoding = _of_the_model(decoding, given)
+    numbers = {
+        name: value
+        for name, value in given.items()
+        if name not in _TEXT_LEVEL and name not in _OF_THE_MODEL
+    }
+    beam_size = decoding.beam_size
+    if "beam_size" not in given:
+        if given.get("sample"):
+            beam_size = max(1, given.get("n_best", 1))
+        groups = max(1, given.get("groups", 1))
+        beam_size = -(-beam_size // groups) * groups
+    search = SearchOptions(beam_size=beam_size, length_penalty=decoding.length_penalty, **numbers)
+    return Request(search, decoding, prefix=given.get("prefix", ""))
+
+
+def _of_the_model(decoding: DecodingConfig, given: Mapping[str, Any]) -> DecodingConfig:
+    chosen = {name: given[name] for name in _OF_THE_MODEL if name in given}
+    try:
+        return DecodingConfig.model_validate(decoding.model_dump() | chosen)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{name} is {first['input']!r}: {first['msg']}") from error
