@@ -6,6 +6,7 @@
 ``plain_search``         the search that other programs share, to compare theirs with
 ``card``                 the model card of an export
 ``ctranslate2_export``   a folder for CTranslate2
+``ctranslate2_import``   the same, as one of ours; ``ctranslate2_file`` reads its ``model.bin``
 ``import_model``         another program's folder -> a model folder
 ``foreign_model``        what every reader makes of one
 ``marian_layout``        which tensor of MarianMT is which of ours, and the order of features

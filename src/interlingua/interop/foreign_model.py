@@ -61,12 +61,13 @@ def check_table_size(path: Path, positions: int, d_model: int) -> None:
 
 
 def sinusoids(table: Tensor, half: bool) -> bool:
-    """Tell whether ``table`` (positions, D) holds the paper's encodings, in halves or in turn."""
+    """Tell whether ``table`` (positions, D) holds the paper's encodings, in halves or in turn, in its precision."""
     from interlingua.interop.marian_layout import half_and_half
     from interlingua.model.positions import sinusoidal_table
 
     wanted = sinusoidal_table(table.size(0), table.size(1)).float()
-    return torch.allclose(table.float(), half_and_half(wanted, 1 if half else None), atol=1e-4)
+    rounded = max(1e-4, torch.finfo(table.dtype).eps)
+    return torch.allclose(table.float(), half_and_half(wanted, 1 if half else None), atol=rounded)
 
 
 def choose_tag(tags: Sequence[str], wanted: str | None, path: Path) -> tuple[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from interlingua import __version__
 from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.errors import ConfigError, ModelError
+from interlingua.interop.ctranslate2_import import read_ctranslate2
 from interlingua.interop.export import refuse_what_is_there
 from interlingua.interop.foreign_model import ForeignModel
 from interlingua.interop.marian_import import read_marian
@@ -38,7 +39,7 @@ def import_model(
     """Write what ``path`` holds as a model folder, whole or not at all.
 
     Args:
-        path: a folder of MarianMT (Hugging Face).
+        path: a folder of MarianMT (Hugging Face) or of CTranslate2.
         output: folder that is not there yet, or is empty.
         source_lang: code of the source language, where the files do not tell.
         target_lang: the same of the target.
@@ -72,11 +73,13 @@ def _read(path: Path, target_tag: str | None) -> ForeignModel:
         raise ModelError(f"{path}: {what}; give the folder of a model")
     if (path / "manifest.json").exists():
         raise ModelError(f"{path}: is a model folder of Interlingua already; use it as it is")
+    if (path / "model.bin").exists():
+        return read_ctranslate2(path, target_tag)
     if (path / "source.spm").exists() and (path / "config.json").exists():
         return read_marian(path, target_tag)
     raise ModelError(
         f"{path}: is no model that is known here; a MarianMT folder has config.json, source.spm, target.spm, "
-        "vocab.json and model.safetensors"
+        "vocab.json and model.safetensors, one of CTranslate2 model.bin"
     )
 
 

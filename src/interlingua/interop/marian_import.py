@@ -31,7 +31,7 @@ from interlingua.model.architecture import Activation, Architecture, Tie
 from interlingua.model.transformer import Transformer
 from interlingua.tokenization import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
-from interlingua.tokenization.renumbered import RenumberedTokenizer
+from interlingua.tokenization.renumbered import RenumberedTokenizer, is_tag
 from interlingua.tokenization.sentencepiece_model import read_sentencepiece
 from interlingua.tokenization.vocabulary import Specials
 
@@ -270,7 +270,7 @@ def _read_tokenizers(
         _read_vocabulary(each, size) for each, size in zip(paths, sizes.vocabularies, strict=True)
     )
     models = tuple(read_file(folder / f"{side}.spm") for side in ("source", "target"))
-    tags = [piece for piece in sides[0] if piece.startswith(">>") and piece.endswith("<<")]
+    tags = [piece for piece in sides[0] if is_tag(piece)]
     tag, remarks = choose_tag(tags, target_tag, folder)
     source = renumbered_side(folder / "source.spm", models[0], paths[0], sides[0], config, tag)
     if models[0] == models[1] and sides[0] == sides[1] and not tag:

@@ -314,7 +314,7 @@ def _compare(
             (near_ties if is_tie else different).append(number)
         ids = [ids_of.get(token, tokenizer.unknown_id) for token in theirs.tokens]
         text = tokenizer.decode(ids)
-        texts_differ += theirs.text is not None and theirs.text != text
+        texts_differ += theirs.text is not None and theirs.text.strip() != text.strip()
         outputs.append((tokenizer.decode(list(ours.ids)), theirs.text or text))
         if theirs.score is not None:
             worth = _score(loaded, sentence, ids, most)

@@ -167,6 +167,7 @@ def test_what_is_not_the_architecture_is_refused_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, object], words: str
 ) -> None:
     folder = make_marian_folder(tmp_path / "opus", **changes)  # type: ignore[arg-type]
+    capsys.readouterr()
     assert main(["import", str(folder), "--output", str(tmp_path / "model")]) == 5
     told = capsys.readouterr().err
     assert words in told
