@@ -11,5 +11,9 @@
 ``foreign_model``        what every reader makes of one
 ``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
 ``marian_import``        a MarianMT folder of Hugging Face
+``onnx_export``          a folder for ONNX Runtime and transformers.js
+``onnx_graph``           ONNX graphs, node by node
+``onnx_model``           a Transformer as four of them
+``onnx_runtime``         the four in onnxruntime, under this package's search
 =======================  ==========================================================
 """

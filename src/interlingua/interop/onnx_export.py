@@ -1,0 +1,266 @@
+"""The folder that transformers.js opens: graphs in ``onnx/``, and how to cut text and search beside them.
+
+::
+
+    config.json             the model in the words of MarianMTModel, which is the paper's model too
+    generation_config.json  where to begin, where to end, what is never written
+    tokenizer.json          with the end symbol put after every source, and the special symbols left out of a text
+    tokenizer_config.json   read by MarianTokenizer
+    onnx/                   the graphs; "_quantized" in their names for int8
+
+A model with a vocabulary for each side has ``source_tokenizer.json`` and ``target_tokenizer.json`` in place of
+``tokenizer.json``: onnxruntime does not mind, the translation pipeline of transformers.js knows one tokenizer only.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua.checkpoints.model_folder import LoadedModel
+from interlingua.errors import ExportError
+from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME
+from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.vocabulary import SPACE_MARK
+
+__all__ = ["NEVER_WRITTEN", "PACKAGES", "PRECISIONS", "PROGRAM", "runtime", "usage", "write"]
+
+PROGRAM = "ONNX Runtime"
+PRECISIONS: Mapping[str, float] = {"float32": 1.0, "int8": 0.9}
+PACKAGES: tuple[str, ...] = ("onnx", "onnxruntime")
+NEVER_WRITTEN = True
+
+_LARGEST = 2_000_000_000
+"""Bytes of weights: a protocol buffer ends at 2 GiB."""
+
+_AT_ONCE = 50
+
+Json = dict[str, Any]
+
+
+def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
+    """See :class:`interlingua.interop.proof.Exporter`."""
+    _refuse(loaded)
+    import onnx
+
+    from interlingua.interop.onnx_model import DECODERS, decoder_graph, encoder_graph
+
+    graphs, int8 = folder / "onnx", quantization == "int8"
+    suffix = "_quantized" if int8 else ""
+    graphs.mkdir()
+    onnx.save(encoder_graph(loaded.model, int8), graphs / f"encoder_model{suffix}.onnx")
+    for kind in DECODERS:
+        onnx.save(decoder_graph(loaded.model, kind, int8), graphs / f"{kind}{suffix}.onnx")
+    _write(folder / "config.json", _config(loaded))
+    _write(folder / "generation_config.json", _generation(loaded))
+    _write(folder / "tokenizer_config.json", _tokenizer_config(loaded))
+    pair = loaded.tokenizers
+    if pair.shared:
+        _write_tokenizer(folder / SHARED_NAME, pair.source)
+    else:
+        _write_tokenizer(folder / SOURCE_NAME, pair.source)
+        _write_tokenizer(folder / TARGET_NAME, pair.target)
+
+
+def runtime(folder: Path) -> Runtime:
+    """See :class:`interlingua.interop.proof.Exporter`: the merged decoder in onnxruntime, under the common search."""
+    import torch
+
+    from interlingua.batching.batch import pad_sources
+    from interlingua.decoding.next_token import never_written
+    from interlingua.interop.onnx_runtime import OnnxModel
+    from interlingua.interop.plain_search import plain_search
+    from interlingua.tokenization.pair import TokenizerPair
+
+    pair = TokenizerPair.load(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    pad, begin, end = (config[f"{name}_token_id"] for name in ("pad", "bos", "eos"))
+    model = OnnxModel(folder / "onnx", source_pad=pair.source.pad_id)
+    banned = never_written(pad, begin, end, "cpu").tolist()
+
+    def translate(sentences: Sequence[Sentence], beam_size: int, most: int) -> list[Output]:
+        outputs = []
+        for start in range(0, len(sentences), _AT_ONCE):
+            ids = [list(each.ids) for each in sentences[start : start + _AT_ONCE]]
+            padded = pad_sources(ids, pad=pair.source.pad_id, end=pair.source.end_id)
+            with torch.inference_mode():
+                found = plain_search(
+                    model,
+                    padded,
+                    begin_id=begin,
+                    end_id=end,
+                    never=banned,
+                    beam_size=beam_size,
+                    max_length=most,
+                )
+            outputs += [
+                Output(tuple(pair.target.tokens(list(one.ids))), one.total) for one in found
+            ]
+        return outputs
+
+    return translate
+
+
+def usage(loaded: LoadedModel, folder: Path) -> str:
+    """See :class:`interlingua.interop.proof.Exporter`."""
+    int8 = (folder / "onnx" / "encoder_model_quantized.onnx").exists()
+    files = (
+        "The graphs (opset 17; batch and lengths are free) are called, and call their inputs and outputs, as Optimum and\n"
+        "transformers.js do; any ONNX runtime opens them."
+    )
+    if not loaded.tokenizers.shared:
+        return (
+            f"{files} The two sides have a tokenizer each, which the translation pipeline of transformers.js\n"
+            "does not know: cut with `source_tokenizer.json`, join with `target_tokenizer.json`."
+        )
+    dtype = "q8" if int8 else "fp32"
+    return f"""In JavaScript, with [transformers.js](https://huggingface.co/docs/transformers.js), from a folder FOLDER of `env.localModelPath`:
+
+    import {{ env, pipeline }} from "@huggingface/transformers";
+    env.allowRemoteModels = false;
+    const translator = await pipeline("translation", "FOLDER", {{ dtype: "{dtype}" }});
+    console.log(await translator("...", {{ max_new_tokens: {loaded.max_length} }}));
+
+Its search is greedy; Interlingua's has a beam of {loaded.decoding.beam_size}. A text that contains `</s>` or another special symbol is cut there.
+{files}"""
+
+
+def _refuse(loaded: LoadedModel) -> None:
+    """Raise an ExportError for what the format cannot hold."""
+    size = sum(4 * each.numel() for each in loaded.model.parameters())
+    if size > _LARGEST:
+        raise ExportError(
+            f"the model has {size / 1e9:.1f} GB of weights, and an .onnx file holds 2; export it with --format ctranslate2"
+        )
+    if isinstance(loaded.tokenizers.source, SubwordNmtTokenizer):
+        raise ExportError(
+            "transformers.js cannot cut text as subword-nmt does; export with --format ctranslate2, or train with a "
+            "bpe or unigram vocabulary"
+        )
+
+
+def _config(loaded: LoadedModel) -> Json:
+    a, pair = loaded.model.architecture, loaded.tokenizers
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "d_model": a.d_model,
+        "encoder_layers": a.encoder_layers,
+        "decoder_layers": a.decoder_layers,
+        "encoder_attention_heads": a.heads,
+        "decoder_attention_heads": a.heads,
+        "encoder_ffn_dim": a.d_ff,
+        "decoder_ffn_dim": a.d_ff,
+        "activation_function": a.activation,
+        "normalize_before": a.norm == "pre",
+        "max_position_embeddings": a.max_positions,
+        "scale_embedding": True,
+        "share_encoder_decoder_embeddings": a.tie == "three-way",
+        "vocab_size": pair.source.vocabulary_size,
+        "decoder_vocab_size": pair.target.vocabulary_size,
+        **_symbols(loaded),
+    }
+
+
+def _symbols(loaded: LoadedModel) -> Json:
+    target = loaded.tokenizers.target
+    return {
+        "pad_token_id": target.pad_id,
+        "bos_token_id": target.begin_id,
+        "eos_token_id": target.end_id,
+        "decoder_start_token_id": target.begin_id,
+    }
+
+
+def _generation(loaded: LoadedModel) -> Json:
+    """Say how to search; there is one beam, because transformers.js has no more."""
+    target = loaded.tokenizers.target
+    never = sorted({target.pad_id, target.begin_id} - {target.end_id})
+    return {
+        **_symbols(loaded),
+        "bad_words_ids": [[number] for number in never],
+        "max_length": loaded.max_length,
+        "num_beams": 1,
+        "do_sample": False,
+    }
+
+
+def _tokenizer_config(loaded: LoadedModel) -> Json:
+    target = loaded.tokenizers.target
+    names = ("pad_token", target.pad_id), ("unk_token", target.unknown_id)
+    ends = ("bos_token", target.begin_id), ("eos_token", target.end_id)
+    return {
+        "tokenizer_class": "MarianTokenizer",
+        **{name: target.tokens([number])[0] for name, number in (*names, *ends)},
+        "source_lang": loaded.source_lang,
+        "target_lang": loaded.target_lang,
+        "separate_vocabs": not loaded.tokenizers.shared,
+        "model_max_length": loaded.max_length,
+        "clean_up_tokenization_spaces": False,
+    }
+
+
+def _write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
+    """Write a ``tokenizer.json`` that does what :class:`Translator` does around its own."""
+    tokenizer.save(path)
+    document: Json = json.loads(path.read_text(encoding="utf-8"))
+    specials = {tokenizer.pad_id, tokenizer.unknown_id, tokenizer.begin_id, tokenizer.end_id}
+    known = {token["id"] for token in document.get("added_tokens", [])}
+    document["added_tokens"] = [
+        *document.get("added_tokens", []),
+        *(_special(tokenizer, number) for number in sorted(specials - known)),
+    ]
+    end = tokenizer.tokens([tokenizer.end_id])[0]
+    document["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [_text("A"), _symbol(end)],
+        "pair": [_text("A"), _text("B"), _symbol(end)],
+        "special_tokens": {end: {"id": end, "ids": [tokenizer.end_id], "tokens": [end]}},
+    }
+    document["pre_tokenizer"] = _for_all_readers(document["pre_tokenizer"])
+    document["model"].pop("interlingua", None)
+    path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+
+
+def _for_all_readers(pre_tokenizer: Any) -> Any:
+    """Split before a mark in the one way that transformers.js does it too: by what lies between marks."""
+    if not isinstance(pre_tokenizer, dict):
+        return pre_tokenizer
+    if pre_tokenizer["type"] == "Sequence":
+        steps = [_for_all_readers(step) for step in pre_tokenizer["pretokenizers"]]
+        return pre_tokenizer | {"pretokenizers": steps}
+    if pre_tokenizer.get("behavior") != "MergedWithNext":
+        return pre_tokenizer
+    mark = pre_tokenizer["pattern"].get("String", "")
+    if mark not in (SPACE_MARK, " "):
+        return pre_tokenizer
+    words = {"Regex": f"{mark}[^{mark}]*|[^{mark}]+"}
+    return pre_tokenizer | {"pattern": words, "behavior": "Isolated"}
+
+
+def _text(which: str) -> Json:
+    return {"Sequence": {"id": which, "type_id": 0}}
+
+
+def _symbol(piece: str) -> Json:
+    return {"SpecialToken": {"id": piece, "type_id": 0}}
+
+
+def _special(tokenizer: Tokenizer, number: int) -> Json:
+    """Mark a piece as one that is left out of a text."""
+    return {
+        "id": number,
+        "content": tokenizer.tokens([number])[0],
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
+
+
+def _write(path: Path, content: Json) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
