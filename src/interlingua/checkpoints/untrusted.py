@@ -18,6 +18,7 @@ from interlingua.errors import ModelError
 __all__ = [
     "LARGEST_VOCABULARY",
     "check_shapes",
+    "check_table_size",
     "check_vocabulary",
     "integer",
     "read_file",
@@ -29,6 +30,8 @@ __all__ = [
 
 LARGEST_VOCABULARY = 1_000_000
 _LONGEST_PIECE = 512
+_LARGEST_TABLE = 1 << 26
+"""Positions times d_model; the table of positions is not in the file, so that its size is only a promise."""
 _LARGEST_JSON = 64 << 20
 _LARGEST_HEADER = 8 << 20
 _MOST_TENSORS = 10_000
@@ -152,6 +155,14 @@ def check_shapes(
                 f"{path}: the tensor {name!r} has shape {tuple(found[name])} instead of {tuple(shape)}; "
                 "config.json or the vocabulary belongs to another model"
             )
+
+
+def check_table_size(path: Path, positions: int, d_model: int) -> None:
+    """Raise a ModelError if a table of positions would be larger than that of any model."""
+    if positions * d_model > _LARGEST_TABLE:
+        raise ModelError(
+            f"{path}: asks for {positions:,} positions of width {d_model:,}, which no model has"
+        )
 
 
 def check_vocabulary(path: Path, pieces: Sequence[object]) -> None:

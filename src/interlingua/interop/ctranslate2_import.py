@@ -12,11 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from interlingua.checkpoints.untrusted import check_vocabulary, read_file, read_json
+from interlingua.checkpoints.untrusted import (
+    check_table_size,
+    check_vocabulary,
+    read_file,
+    read_json,
+)
 from interlingua.config import DecodingConfig
 from interlingua.errors import ModelError
 from interlingua.interop.ctranslate2_file import read_variables
-from interlingua.interop.foreign_model import ForeignModel, check_table_size, choose_tag, sinusoids
+from interlingua.interop.foreign_model import ForeignModel, choose_tag, sinusoids
 from interlingua.interop.marian_layout import correspondence, in_turn
 from interlingua.model.architecture import Activation, Architecture, Tie
 from interlingua.tokenization import TokenizerPair

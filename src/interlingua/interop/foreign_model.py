@@ -14,10 +14,7 @@ from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
 
-__all__ = ["ForeignModel", "check_table_size", "choose_tag", "sinusoids"]
-
-_LARGEST_TABLE = 1 << 26
-"""Positions times d_model; the table of positions is not in the file, so that its size is only a promise."""
+__all__ = ["ForeignModel", "choose_tag", "sinusoids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +46,6 @@ class ForeignModel:
         check_tensors(path, self.weights, parameters_of(model))
         return LoadedModel(
             model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length
-        )
-
-
-def check_table_size(path: Path, positions: int, d_model: int) -> None:
-    """Raise a ModelError if a table of positions would be larger than that of any model."""
-    if positions * d_model > _LARGEST_TABLE:
-        raise ModelError(
-            f"{path}: asks for {positions:,} positions of width {d_model:,}, which no model has"
         )
 
 

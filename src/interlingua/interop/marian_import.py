@@ -11,6 +11,7 @@ from torch import Tensor
 from interlingua.checkpoints.untrusted import (
     LARGEST_VOCABULARY,
     check_shapes,
+    check_table_size,
     check_vocabulary,
     integer,
     read_file,
@@ -22,7 +23,6 @@ from interlingua.config import DecodingConfig
 from interlingua.errors import ModelError, TokenizerError
 from interlingua.interop.foreign_model import (
     ForeignModel,
-    check_table_size,
     choose_tag,
     sinusoids,
 )
