@@ -61,6 +61,10 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
+.PHONY: prove-finetune
+prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_finetune.py
+
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 

@@ -93,6 +93,7 @@ def translate(
     *text: str,
     io: TextFlags = _TEXT,
     n_best: int = 1,
+    adapter: Path | None = None,
     search: SearchFlags = _SEARCH,
     decode: DecodeFlags = _DECODE,
     machine: MachineFlags = _MACHINE,
@@ -105,11 +106,12 @@ def translate(
         model: run folder or model folder.
         text: sentences, each in quotes; one that begins with a hyphen goes after --.
         n_best: translations of each sentence, best first.
+        adapter: adapter folder, or a run that trained one on this model.
     """
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, search, decode, machine)
+    translate_lines(model, lines, io, n_best, search, decode, machine, adapter)
 
 
 def evaluate(
@@ -231,6 +233,24 @@ def average(run: Path, *, last: int, json: bool = False) -> None:
         say(f"{folder} is now the mean of the last {last} checkpoints\n")
 
 
+def merge(model: Path, adapter: Path, *, output: Path, json: bool = False) -> None:
+    """Put an adapter into the weights of the model that it was trained on, as a new model folder.
+
+    Args:
+        model: run folder or model folder that the adapter's run began with.
+        adapter: adapter folder, or the run that trained it.
+        output: the new model folder.
+        json: print the model folder as JSON.
+    """
+    from interlingua.checkpoints.adapter_folder import write_merged
+
+    write_merged(model, adapter, output)
+    if json:
+        print_json({"model": output, "base": model, "adapter": adapter})
+    else:
+        say(f"{output} is {model} with {adapter}\n")
+
+
 def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
     """Say how large a run would be: parameters, steps, time, memory, disk. Trains 20 steps to find out.
 
@@ -282,6 +302,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     prepare,
     tokenize,
     average,
+    merge,
     plan,
     export,
     import_,

@@ -71,7 +71,9 @@ def _read_metrics(names: str) -> tuple[str, ...]:
 def _translate(
     model: Path, sources: Sequence[str], search: SearchFlags, machine: MachineFlags
 ) -> tuple[list[str], str]:
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(
+        model, device=machine.device, dtype=search.dtype, threads=machine.threads
+    )
     translations = translator.translate(
         sources,
         beam_size=search.beam_size,

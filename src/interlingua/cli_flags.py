@@ -27,6 +27,12 @@ __all__ = [
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
 _WITH_SETTINGS = ("train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
+_SECTIONS = {
+    "run_dir": "",
+    "init_from": "start.",
+    "keep_source": "start.",
+    "keep_target": "start.",
+}
 _SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
 
 
@@ -46,6 +52,12 @@ class RunFlags:
     """Validation source; by default some of the training pairs are split off."""
     valid_target: tuple[Path, ...] = ()
     """Validation target."""
+    init_from: str | None = None
+    """Model folder or run to begin with, instead of fresh weights: its tokenizer, sizes and languages are kept."""
+    keep_source: tuple[Path, ...] = ()
+    """With --init-from: text that the model should still translate as well as before."""
+    keep_target: tuple[Path, ...] = ()
+    """Its translation."""
     run_dir: str | None = None
     """Folder of the run; by default runs/SOURCE-TARGET, by language."""
     set: tuple[str, ...] = ()
@@ -73,7 +85,7 @@ class RunFlags:
         for field in fields(self):
             value = getattr(self, field.name)
             if value not in (None, ()) and field.name != "set":
-                key = field.name if field.name == "run_dir" else f"corpus.{field.name}"
+                key = _SECTIONS.get(field.name, "corpus.") + field.name
                 many = isinstance(value, tuple)
                 overrides[key] = tuple(map(str, value)) if many else str(value)
         for setting in self.set:
@@ -150,6 +162,8 @@ class SearchFlags:
     """Alpha in ((5 + length) / 6)^alpha: higher gives longer translations. Usually 0.6."""
     batch_tokens: int | None = None
     """Tokens in one batch: higher is faster and takes more memory. Usually 4096."""
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
+    """Of matrix products on a CPU: bfloat16 and int8 are faster, and round. By default float32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from interlingua.training.comparison import describe_differences
 from interlingua.training.prepare import Prepared
 from interlingua.training.run import TrainResult
 
@@ -27,6 +28,8 @@ def describe_training(result: TrainResult) -> str:
             f"validation: loss {found.loss:.3f}, BLEU {found.bleu:.2f}, chrF {found.chrf:.2f}, "
             f"{found.exact:.1f} % exact"
         )
+    if result.differences:
+        lines += describe_differences(result.differences)
     lines.append(f"model: {result.model_dir}")
     lines.append(f'next: interlingua translate {result.run_dir} "..."')
     if result.signal is not None:

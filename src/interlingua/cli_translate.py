@@ -22,6 +22,7 @@ def translate_lines(
     search: SearchFlags,
     decode: DecodeFlags,
     machine: MachineFlags,
+    adapter: Path | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
 
@@ -30,8 +31,15 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(
+<<<<<<< HEAD
+        model, device=machine.device, dtype=search.dtype, threads=machine.threads
+=======
+        model, device=machine.device, threads=machine.threads, adapter=adapter
+>>>>>>> main
+    )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
     options = cast(TranslateOptions, asked)
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)

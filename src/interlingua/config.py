@@ -22,6 +22,7 @@ __all__ = [
     "RunConfig",
     "Section",
     "Setting",
+    "StartConfig",
     "TokenizationConfig",
     "TrainingConfig",
     "list_settings",
@@ -37,6 +38,8 @@ def _as_tuple(value: object) -> object:
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
+Patterns = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_as_tuple)]
+"""Shell patterns over the names of parameters."""
 LANGUAGE_CODE = r"^([^\s\x00-\x1f\x7f/\\.-][^\s\x00-\x1f\x7f/\\]*)?$"
 LanguageCode = Annotated[str, Field(pattern=LANGUAGE_CODE)]
 """It becomes part of the names of folders, and of commands that a person types; "" for what the file name tells."""
@@ -78,6 +81,31 @@ class CorpusConfig(Section):
     translated back. It is no text, and is not added when translating."""
     valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
+
+
+class StartConfig(Section):
+    """What the weights begin as: drawn at random, or those of a model that learns on from other text."""
+
+    init_from: Path | None = None
+    """Model folder or run that training begins with: its tokenizer, sizes and languages are kept (None: fresh
+    weights)."""
+    new_pieces: int = Field(default=0, ge=0, le=1_000_000)
+    """Pieces put behind those of each vocabulary of that model, learnt from the training text: for words that it
+    spells out, or for another language."""
+    new_language: bool = False
+    """The text is of other languages than the model was trained on; otherwise that is an error."""
+    freeze: Patterns = Field(default=(), examples=["encoder.*"])
+    """Parameters that stay what they are, by name; a star stands for anything."""
+    lora_rank: int | None = Field(default=None, ge=1, le=65536)
+    """Train an adapter (Hu et al. 2021) instead of the weights: differences of so low a rank (None: all weights)."""
+    lora_alpha: float | None = Field(default=None, gt=0.0)
+    """The differences count alpha / rank times (None: twice the rank)."""
+    lora_on: Patterns = Field(default=(), examples=["*attention.*"])
+    """Matrices that get an adapter, by name (an empty list: those of all attention and feed-forward)."""
+    keep_source: Paths = ()
+    """Text that the model should still translate as well as before; the report at the end says whether it does."""
+    keep_target: Paths = ()
+    """Its translation, line by line."""
 
 
 class TokenizationConfig(Section):
@@ -244,6 +272,7 @@ class RunConfig(Section):
     run_dir: Path | None = None
     """Where the run lives (None: runs/SOURCE-TARGET)."""
     corpus: CorpusConfig = CorpusConfig()
+    start: StartConfig = StartConfig()
     tokenization: TokenizationConfig = TokenizationConfig()
     batching: BatchingConfig = BatchingConfig()
     model: ModelConfig = ModelConfig()
@@ -385,14 +414,20 @@ def _type_in_words(field: FieldInfo, types: tuple[Any, ...]) -> str:
     if Path in types:
         return "the name of a file or folder"
     if items := _items_of(types):
-        if Path in items:
-            return "the name of a file, or a list of them"
-        if float in items:
-            return "a number from 0.000001 to 1,000, or a list of them"
-        return 'a symbol such as "<bt>", or a list of them'
+        return _items_in_words(field, items)
     if field.examples:
         return "one of " + ", ".join(map(str, field.examples))
     return "text"
+
+
+def _items_in_words(field: FieldInfo, items: tuple[Any, ...]) -> str:
+    if Path in items:
+        return "the name of a file, or a list of them"
+    if float in items:
+        return "a number from 0.000001 to 1,000, or a list of them"
+    if field.examples:
+        return f'a pattern such as "{field.examples[0]}", or a list of them'
+    return 'a symbol such as "<bt>", or a list of them'
 
 
 def _bounds_in_words(field: FieldInfo) -> str:

@@ -21,6 +21,7 @@ from interlingua.config import (
     CorpusConfig,
     RunConfig,
     Setting,
+    StartConfig,
     TokenizationConfig,
     list_settings,
 )
@@ -35,6 +36,7 @@ _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of d
 _SHORT_FLAGS = {
     *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
     *("corpus.valid_source", "corpus.valid_target"),
+    *("start.init_from", "start.keep_source", "start.keep_target"),
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
@@ -61,7 +63,7 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
 
     def locate(key: str) -> str:
         if key in flags:
-            name = key.removeprefix("corpus.") if key in _SHORT_FLAGS else key
+            name = key.rpartition(".")[2] if key in _SHORT_FLAGS else key
             return f"flag --{name.replace('_', '-')}"
         return f"{path}:{_line_of(text, key.split('.'))}"
 
@@ -296,6 +298,7 @@ def _refuse_contradictions(config: RunConfig, locate: Locate) -> None:
     """Refuse values that are right alone and wrong together."""
     for key, reason in (
         *_contradictions_in_corpus(config.corpus),
+        *_contradictions_in_start(config.start),
         *_contradictions_in_tokenization(config.tokenization),
         *_contradictions_in_model(config),
     ):
@@ -329,6 +332,38 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
                 "corpus.tags",
                 f"corpus.tags holds {tag}, which means something else in every vocabulary; take another name",
             )
+
+
+def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
+    if start.init_from is None:
+        for name in start.model_fields_set - {"init_from"}:
+            if getattr(start, name) != StartConfig.model_fields[name].default:
+                yield (
+                    f"start.{name}",
+                    f"start.{name} is about a model to begin with, and none is given; give --init-from MODEL",
+                )
+    if bool(start.keep_source) != bool(start.keep_target):
+        given, missing = (
+            ("keep_source", "keep_target") if start.keep_source else ("keep_target", "keep_source")
+        )
+        yield (
+            f"start.{given}",
+            f"start.{given} is given without start.{missing}; give both",
+        )
+    if start.lora_rank is None:
+        for name in ("lora_alpha", "lora_on"):
+            if getattr(start, name):
+                yield f"start.{name}", f"start.{name} needs start.lora_rank; give it, such as 8"
+        return
+    for name, why in (
+        ("freeze", "an adapter freezes every weight anyway; choose with start.lora_on instead"),
+        (
+            "new_pieces",
+            "an adapter has no room for new pieces; train all weights, or leave them out",
+        ),
+    ):
+        if getattr(start, name):
+            yield f"start.{name}", f"start.{name} does not go with start.lora_rank: {why}"
 
 
 def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tuple[str, str]]:

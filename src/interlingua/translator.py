@@ -1,30 +1,37 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import torch
 from torch import nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
+from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
+from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.decoding.search import search
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_device
+from interlingua.kernels.search import CompiledSearch, can_search, precisions
+from interlingua.model.transformer import Transformer
 from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.tokenization.pair import TokenizerPair
 
-__all__ = ["Translation", "Translator"]
+__all__ = ["Precision", "Translation", "Translator"]
+
+Precision = Literal["auto", "float32", "bfloat16", "int8"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
@@ -62,6 +69,7 @@ class Translator:
         device: where to compute: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         max_source_length: longer sources are cut to this many tokens, the end symbol included; no target gets
             longer either, as the model has never seen one that was.
+        compiled: the same model, packed for search; None searches with ``model`` itself.
     """
 
     def __init__(
@@ -74,8 +82,10 @@ class Translator:
         decoding: DecodingConfig,
         device: str | torch.device = "auto",
         max_source_length: int,
+        compiled: CompiledSearch | None = None,
     ) -> None:
         self.device = choose_device(device)
+        self.compiled = compiled
         self.model = model.to(self.device) if isinstance(model, nn.Module) else model
         self.tokenizers = tokenizers
         self.source_lang = source_lang
@@ -89,27 +99,38 @@ class Translator:
         path: Path | str,
         *,
         device: str = "auto",
+        dtype: Precision = "auto",
         threads: int | None = None,
         build_model: BuildModel | None = None,
+        plain: bool = False,
+        adapter: Path | str | None = None,
     ) -> "Translator":
         """Open a model folder, or the newest model of a run folder.
 
         Args:
             path: the folder.
             device: see :class:`Translator`.
+            dtype: of the matrix products. ``auto`` is float32; ``bfloat16`` and ``int8`` are faster on a CPU, and not
+                the same numbers: see docs/guides/command-line.md.
             threads: CPU threads for the whole process (None: leave them as they are).
             build_model: what makes the model, when it is not the plain ``Transformer``.
+            plain: search with the readable reference, without compiled kernels.
+            adapter: an adapter folder, or a run that trained one on this very model, to be put into its weights.
 
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
             TokenizerError: its tokenizer cannot be read.
-            ConfigError: there is no such device, or a number of threads that no machine has.
+            ConfigError: there is no such device, a number of threads that no machine has, or a ``dtype`` that cannot
+                be had here.
         """
         if threads is not None:
             if not 1 <= threads <= 1024:
                 raise ConfigError(f"threads must be at least 1 and at most 1024, not {threads}")
             torch.set_num_threads(threads)
-        loaded = load_model_folder(Path(path), build_model=build_model)
+        if adapter is None:
+            loaded = load_model_folder(Path(path), build_model=build_model)
+        else:
+            loaded = load_with_adapter(Path(path), Path(adapter), build_model)
         return cls(
             loaded.model,
             loaded.tokenizers,
@@ -118,6 +139,7 @@ class Translator:
             decoding=loaded.decoding,
             device=device,
             max_source_length=loaded.max_length,
+            compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
         )
 
     def translate(
@@ -162,13 +184,20 @@ class Translator:
         done: list[Translation] = [_EMPTY] * len(texts)
         sources, truncated = self._read(texts)
         wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
-        for batch in _batches(
-            {place: len(ids) + 1 for place, ids in sources.items()},
-            request.decoding.batch_tokens // request.search.beam_size,
-        ):
-            found = self._search(
+        budget = request.decoding.batch_tokens // request.search.beam_size
+        workers = torch.get_num_threads() if self.compiled is not None else 1
+        if workers > 1:  # a batch for each, if there is text enough
+            budget = min(budget, sum(len(ids) + 1 for ids in sources.values()) // workers + 1)
+        batches = list(_batches({place: len(ids) + 1 for place, ids in sources.items()}, budget))
+
+        def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
+            return self._search(
                 [sources[place] for place in batch], [wishes[place] for place in batch], request
             )
+
+        for batch, found in zip(
+            batches, _side_by_side(search_batch, batches, workers), strict=True
+        ):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -207,6 +236,18 @@ class Translator:
         self, sources: list[Sequence[int]], wishes: list[Wishes], request: Request
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
+        if self.compiled is not None and is_plain(request.search, wishes):
+            return compiled_beam_search(
+                self.compiled,
+                [[*ids, source.end_id] for ids in sources],
+                pad_id=target.pad_id,
+                begin_id=target.begin_id,
+                end_id=target.end_id,
+                max_lengths=[wish.max_length for wish in wishes],
+                beam_size=request.search.beam_size,
+                alpha=request.search.length_penalty,
+                n_best=request.search.n_best,
+            )
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
         with torch.inference_mode(), _evaluating(self.model):
             return search(
@@ -256,6 +297,39 @@ def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:
         size = max(1, budget // lengths[ordered[start]])
         yield ordered[start : start + size]
         start += size
+
+
+def _side_by_side(
+    search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], workers: int
+) -> Iterator[list[list[Hypothesis]]]:
+    """Search the batches, several at a time where a search takes one thread; results in the order of the batches."""
+    if workers == 1 or len(batches) < 2:
+        yield from map(search, batches)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(search, batches)
+
+
+def _compile(
+    model: nn.Module, device: torch.device, dtype: Precision, *, plain: bool
+) -> CompiledSearch | None:
+    """Pack a model as ``dtype`` asks; None where only the model itself can be searched.
+
+    Raises:
+        ConfigError: it cannot be had.
+    """
+    wanted = "float32" if dtype == "auto" else dtype
+    possible = not plain and device.type == "cpu" and can_search(model)
+    if possible and isinstance(model, Transformer) and wanted in precisions():
+        return CompiledSearch(model, wanted)
+    if wanted == "float32":
+        return None
+    if not possible:
+        raise ConfigError(
+            f"dtype {wanted} is for a model of the usual parts on a CPU, not searched plainly; leave it out"
+        )
+    here = ", ".join(precisions()) or "none: there is no C++ compiler (c++ or g++)"
+    raise ConfigError(f"this machine has no kernels for {wanted} (it has {here}); leave dtype out")
 
 
 @contextmanager

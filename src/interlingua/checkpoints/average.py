@@ -63,6 +63,11 @@ def average_run(run: Path, last: int) -> Path:
         )
     loaded = load_model_folder(run)
     card = (run / "model" / "README.md").read_text(encoding="utf-8")
+    if (run / "adapter").is_dir():
+        raise ModelError(
+            f"{run}: trained an adapter, and the mean of several is none of their rank; train longer, or with "
+            "training.ema"
+        )
     averaged = steps[-last:]
     weights = average_weights(store, averaged, like=parameters_of(loaded.model))
     made_of = f"the mean of the last {last} checkpoints (steps {averaged[0]} to {averaged[-1]})"

@@ -10,7 +10,14 @@ from pathlib import Path
 from interlingua.checkpoints.untrusted import refuse_special_file
 from interlingua.errors import ModelError, OutputError
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "check_manifest", "read_back", "write_manifest"]
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "check_manifest",
+    "listed_sha256",
+    "read_back",
+    "write_manifest",
+]
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -75,6 +82,12 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
         if name not in files:
             what = "is not listed in" if _is_there(folder / name) else "is missing, also from"
             raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
+
+
+def listed_sha256(folder: Path, name: str) -> str:
+    """Return the checksum of a file of ``folder`` from its manifest, which ``check_manifest`` has found to hold."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return str(manifest["files"][name]["sha256"])
 
 
 def read_back(folder: Path) -> None:

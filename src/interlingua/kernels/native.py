@@ -1,4 +1,4 @@
-"""``native.cpp``, compiled once for this machine by its own C++ compiler; without one, everything works in torch alone.
+"""The C++ files of this room, compiled once for this machine by its own compiler; without one, torch does everything.
 
 The library is kept in the user's cache folder under a name that says what it was made from. ``CXX`` names another
 compiler, as it does for any build; ``CXX=none`` does without.
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -21,12 +22,13 @@ from torch import Tensor
 
 from interlingua.files import replace_file
 
-__all__ = ["DTYPES", "describe", "function", "is_available"]
+__all__ = ["DTYPES", "describe", "function", "is_available", "library"]
 
 DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 """The storage types of the kernels, and what the names of their functions end in."""
 
-_SOURCE = Path(__file__).with_name("native.cpp")
+_SOURCES = [Path(__file__).with_name(f"{name}.cpp") for name in ("training", "decoding")]
+_HEADERS = [Path(__file__).with_name(f"{name}.h") for name in ("native", "products")]
 _OPTIMISE = (
     *("-std=c++17", "-O3", "-fPIC"),
     # Sums may be taken in several lanes. Not -ffast-math: a NaN must stay one, and subnormals stay in the process.
@@ -70,7 +72,7 @@ Function = Callable[..., None]
 
 def is_available() -> bool:
     """Tell whether the kernels can be used; the first call may take the seconds that compiling takes."""
-    return _library() is not None
+    return library() is not None
 
 
 @cache
@@ -80,10 +82,10 @@ def function(name: str, dtype: torch.dtype) -> Function:
     Raises:
         RuntimeError: there is no library; ask ``is_available`` first.
     """
-    library = _library()
-    if library is None:
+    compiled = library()
+    if compiled is None:
         raise RuntimeError("the compiled kernels are not available here")
-    native = getattr(library, f"{name}_{DTYPES[dtype]}")
+    native = getattr(compiled, f"{name}_{DTYPES[dtype]}")
     native.argtypes = [_TYPES[letter] for letter in _SIGNATURES[name]]
     native.restype = ctypes.c_int
 
@@ -97,11 +99,12 @@ def function(name: str, dtype: torch.dtype) -> Function:
 
 def describe() -> str:
     """Say what computes between the matrix products, and why it is torch where it is."""
-    library, words = _loaded()
-    return words if library else f"no compiled kernels ({words})"
+    compiled, words = _loaded()
+    return words if compiled else f"no compiled kernels ({words})"
 
 
-def _library() -> ctypes.CDLL | None:
+def library() -> ctypes.CDLL | None:
+    """Return what was compiled, or None where nothing could be."""
     return _loaded()[0]
 
 
@@ -155,9 +158,10 @@ def _cache_folder() -> Path:
 
 
 def _fingerprint(command: list[str]) -> str:
-    """Name the source, the compiler, the flags, and the processor that ``native`` means."""
+    """Name the sources, the compiler, the flags, and the processor that ``native`` means."""
     version = _run([command[0], "--version"])
-    parts = [_SOURCE.read_bytes(), version, *(word.encode() for word in command)]
+    files = [path.read_bytes() for path in (*_SOURCES, *_HEADERS)]
+    parts = [*files, version, *(word.encode() for word in command)]
     parts.append(f"{platform.machine()} {_processor()}".encode())
     digest = hashlib.sha256()
     for part in parts:
@@ -176,12 +180,17 @@ def _processor() -> str:
 def _compile(command: list[str], path: Path) -> None:
     """Put the library at ``path``, whole or not at all; several processes may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        object_file = Path(scratch) / "native.o"
-        _run([*command, "-fopenmp", "-c", str(_SOURCE), "-o", str(object_file)])
+        objects = [str(Path(scratch) / f"{source.stem}.o") for source in _SOURCES]
+        with ThreadPoolExecutor() as together:
+            steps = [
+                [*command, "-fopenmp", "-c", str(source), "-o", made]
+                for source, made in zip(_SOURCES, objects, strict=True)
+            ]
+            list(together.map(_run, steps))
         with replace_file(path) as made:
-            library = Path(scratch) / path.name
-            _run([command[0], "-shared", str(object_file), "-o", str(library)])
-            made.write(library.read_bytes())
+            linked = Path(scratch) / path.name
+            _run([command[0], "-shared", *objects, "-o", str(linked)])
+            made.write(linked.read_bytes())
 
 
 def _run(command: list[str]) -> bytes:

@@ -2,7 +2,7 @@ r"""A training step of the paper's Transformer on real tokens only: the plain mo
 
 The sentences of a batch lie one after the other, (M, D) with M tokens in all, so that everything position-wise costs
 nothing for padding; attention finds its sentence by offsets. Between two matrix products there is one kernel of
-``native.cpp`` that reads and writes each number once: bias, dropout, residual and normalisation together, bias and ReLU
+``training.cpp`` that reads and writes each number once: bias, dropout, residual and normalisation together, bias and ReLU
 together, and the whole of attention for one sentence and head in the processor's cache. Dropout masks are never stored:
 a decision is a hash of its place, and is drawn again on the way back.
 
@@ -36,6 +36,7 @@ from interlingua.model.dropout import Dropout
 from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import Encoder, EncoderLayer
 from interlingua.model.feed_forward import FeedForward
+from interlingua.model.low_rank import LowRankLinear
 from interlingua.model.positions import SinusoidalPositions
 from interlingua.model.residual import Residual
 from interlingua.model.transformer import Transformer
@@ -44,7 +45,7 @@ __all__ = ["can_pack", "packed_loss"]
 
 _OUR_PARTS = {
     *(Transformer, Encoder, EncoderLayer, Decoder, DecoderLayer, MultiHeadAttention, FeedForward),
-    *(Residual, TokenEmbedding, SinusoidalPositions, Dropout),
+    *(LowRankLinear, Residual, TokenEmbedding, SinusoidalPositions, Dropout),
     *(nn.ModuleList, nn.Linear, nn.Embedding, nn.LayerNorm),
 }
 

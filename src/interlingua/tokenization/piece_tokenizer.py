@@ -144,6 +144,18 @@ class PieceTokenizer(Tokenizer):
 
         write_document(Path(path), describe_pieces(self))
 
+    def words(self, text: str) -> list[str]:
+        """Split a text into what is cut on its own, each in the letters of the vocabulary's pieces."""
+        return [self._form.letters(word) for word in self._form.words(self.normaliser(text))]
+
+    def cut_letters(self, word: str) -> list[str]:
+        """Cut one of :meth:`words`; a letter that no piece holds stands by itself."""
+        return self._segment(word)
+
+    def spell_letters(self, word: str) -> tuple[int, ...]:
+        """Return the ids of one of :meth:`words`, or of any string of such letters."""
+        return self._form.spell(self._segment(word))[0]
+
     def _spell(self, word: str) -> SpelledWord:
         known = self._spelled.get(word)
         if known is not None:

@@ -1,13 +1,14 @@
 """The model card: ``README.md`` of a model folder, for whoever finds it later."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from interlingua import __version__
+from interlingua.checkpoints.adapter_folder import Adapter
 from interlingua.checkpoints.card import quality_section, weights_sentence
 from interlingua.config import RunConfig
 from interlingua.training.validation import Validation
 
-__all__ = ["write_card"]
+__all__ = ["write_adapter_card", "write_card"]
 
 
 def write_card(
@@ -20,6 +21,7 @@ def write_card(
     pairs: int,
     validation: Validation | None,
     made_of: str,
+    origin: Mapping[str, str] | None = None,
 ) -> str:
     """Say what the model does, what it was trained on, and how well it did on validation data."""
     model = config.model
@@ -41,13 +43,40 @@ Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
 Transformer (Vaswani et al. 2017), {model.encoder_layers} + {model.decoder_layers} layers, width {model.d_model},
 feed-forward {model.d_ff}, {model.heads} heads, {parameters:,} parameters, {config.tokenization.kind} tokens.
 {weights_sentence(made_of)}
-
+{_origin(origin)}
 ## Data
 
-{pairs:,} sentence pairs from
+{pairs:,} sentence pairs{" for fine-tuning" if origin else ""} from
 
 {files}
 
 The licence of these texts decides what the model may be used for; Interlingua does not know it.
 
 {quality_section(scores)}"""
+
+
+def write_adapter_card(adapter: Adapter, *, corpus: Sequence[str], pairs: int, made_of: str) -> str:
+    """Say what an adapter is for, and how to use it."""
+    files = "\n".join(f"- {name}" for name in corpus)
+    size = sum(tensor.numel() for tensor in adapter.tensors.values())
+    return f"""# Adapter, {adapter.source_lang} to {adapter.target_lang}
+
+Differences of rank {adapter.rank} (alpha {adapter.alpha:g}) for {len(adapter.names)} matrices of one model, {size:,} parameters.
+{weights_sentence(made_of)}
+The model is the one whose `model.safetensors` has the SHA-256 {adapter.base_sha256}.
+
+    interlingua translate MODEL --adapter FOLDER "text in {adapter.source_lang}"
+    interlingua merge MODEL FOLDER --output NEW
+
+## Data
+
+{pairs:,} sentence pairs from
+
+{files}
+"""
+
+
+def _origin(origin: Mapping[str, str] | None) -> str:
+    if not origin:
+        return ""
+    return f"Fine-tuned from {origin['model']} (SHA-256 of its weights {origin['sha256']}), whose data and licence count too.\n"

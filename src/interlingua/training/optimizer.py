@@ -15,8 +15,9 @@ def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Ada
 
     With a decay of zero AdamW is Adam. The fused implementation updates all tensors in one pass.
     """
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    matrices = [p for p in trained if p.dim() >= 2]
+    vectors = [p for p in trained if p.dim() < 2]
     return torch.optim.AdamW(
         [
             {"params": matrices, "weight_decay": config.weight_decay},

@@ -26,7 +26,7 @@ from interlingua.hardware import (
     prepare_cpu,
     total_memory,
 )
-from interlingua.training.automatic import architecture_of
+from interlingua.training.adapting import restrict
 from interlingua.training.data import TrainingData
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
@@ -146,7 +146,8 @@ def _probe(
     config = prepared.config
     training = config.training
     torch.manual_seed(training.seed)
-    model = build(architecture_of(config.model), prepared.tokenizers)
+    model = build(prepared.architecture, prepared.tokenizers)
+    restrict(model, config.start)
     dtype = choose_dtype(training.dtype, device)
     mean = None if training.ema is None else deepcopy(model)
     trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype, mean=mean)

@@ -14,6 +14,7 @@ from interlingua.corpus.scan import ParallelFiles
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
+from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.automatic import (
@@ -31,9 +32,11 @@ from interlingua.training.corpus_of_run import (
     read_corpus,
 )
 from interlingua.training.data import TrainingData
+from interlingua.training.fine_tuning import choose_fine_tuning, inherit, open_start
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.shards_of_run import not_prepared, shards_of, tag_ids
+from interlingua.training.starting import Start, extend_pair, tokenizers_of
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
@@ -52,6 +55,15 @@ class Prepared:
     training: TrainingData
     validation: TrainingData
     reasons: tuple[str, ...]
+    start: Start | None = None
+    """The model that training begins with, if it does not begin with fresh weights."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """The sizes of the model."""
+        if self.start:
+            return self.start.architecture_for(self.config.model)
+        return architecture_of(self.config.model)
 
     @property
     def tokenizers(self) -> TokenizerPair:
@@ -60,12 +72,11 @@ class Prepared:
 
 
 def run_dir_of(config: RunConfig) -> Path:
-    """Return the run folder: the configured one, or ``runs/SOURCE-TARGET``."""
+    """Return the run folder: the configured one, or ``runs/SOURCE-TARGET``, with ``-tuned`` if it begins with a model."""
     if config.run_dir is not None:
         return config.run_dir
-    if config.corpus.embedded:
-        return Path("runs") / config.corpus.embedded
-    return Path("runs") / "-".join(languages_of(config.corpus))
+    name = config.corpus.embedded or "-".join(languages_of(config.corpus))
+    return Path("runs") / (f"{name}-tuned" if config.start.init_from else name)
 
 
 def prepare(config: RunConfig, *, say: Say = lambda _: None) -> Prepared:
@@ -77,9 +88,10 @@ def prepare(config: RunConfig, *, say: Say = lambda _: None) -> Prepared:
     device = choose_device(config.training.device)
     folder = RunFolder(run_dir_of(config))
     config = resumed_config(config, folder)
+    start = open_start(config, folder)
     corpus = None if config.corpus.embedded else read_corpus(config, folder, say)
     with folder.locked():
-        return prepare_locked(config, folder, corpus, device=device, say=say)
+        return prepare_locked(config, folder, corpus, start=start, device=device, say=say)
 
 
 def prepare_locked(
@@ -90,6 +102,7 @@ def prepare_locked(
     device: torch.device,
     say: Say,
     writes: bool = True,
+    start: Start | None = None,
 ) -> Prepared:
     """Do the work of :func:`prepare` in a folder that this process holds.
 
@@ -112,32 +125,27 @@ def prepare_locked(
         )
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
-    sample = config.tokenization.training_pairs
     statistics = corpus.statistics(PAIRS_MEASURED)
-    tokenization, reasons = choose_tokenization(config.tokenization, statistics)
-    config = config.model_copy(update={"tokenization": tokenization})
-    if corpus.num_training > sample:
-        reasons.append(
-            f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
-            f"evenly spread over all {corpus.num_training:,}"
-        )
-    same_tokens = (
-        same_corpus and earlier and _tokens_follow_from(earlier) == _tokens_follow_from(config)
-    )
-    if same_tokens and folder.tokenizer.exists():
-        tokenizers = TokenizerPair.load(folder.tokenizer)
-    elif not writes:
-        raise TrainingError(not_prepared(folder.tokenizer))
+    if start:
+        config, tokenizers = _take_tokenizers(config, folder, corpus, start, say, writes=writes)
+        reasons: list[str] = []
     else:
-        remove_folder(folder.tokenizer)
-        # From here on the folder is known as a run, so that an interrupted preparation can be taken up again.
-        save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
-        lock_corpus(folder, corpus.files, corpus.prints)
-        tokenizers = _train_tokenizers(config, folder, corpus.training, say)
+        config, reasons = _choose_tokens(config, corpus, statistics)
+        is_same = (
+            same_corpus and earlier and _tokens_follow_from(earlier) == _tokens_follow_from(config)
+        )
+        if is_same and folder.tokenizer.exists():
+            tokenizers = TokenizerPair.load(folder.tokenizer)
+        elif not writes:
+            raise TrainingError(not_prepared(folder.tokenizer))
+        else:
+            remove_folder(folder.tokenizer)
+            _make_known(config, folder, corpus)
+            tokenizers = _train_tokenizers(config, folder, corpus.training, say)
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
-    config, more = _choose_rest(config, statistics, training, tokenizers, folder, device)
+    config, more = _choose_rest(config, statistics, training, tokenizers, folder, device, start)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")
@@ -145,7 +153,7 @@ def prepare_locked(
         save_config(config, folder.config)
         lock_corpus(folder, corpus.files, corpus.prints)
         corpus.save(folder, statistics, PAIRS_MEASURED)
-        folder.write_environment()
+        folder.write_environment(started_from=start.origin if start else None)
     source_lang, target_lang = languages_of(config.corpus)
     batch_tokens = config.batching.batch_tokens
     assert batch_tokens is not None
@@ -158,7 +166,68 @@ def prepare_locked(
         training=_training_data(config, tokenizers, training, batch_tokens),
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
+        start=start,
     )
+
+
+def _choose_tokens(
+    config: RunConfig, corpus: RunCorpus, statistics: CorpusStatistics
+) -> tuple[RunConfig, list[str]]:
+    """Choose how text is cut; return the configuration with the reasons."""
+    sample = config.tokenization.training_pairs
+    tokenization, reasons = choose_tokenization(config.tokenization, statistics)
+    if corpus.num_training > sample:
+        reasons.append(
+            f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
+            f"evenly spread over all {corpus.num_training:,}"
+        )
+    return config.model_copy(update={"tokenization": tokenization}), reasons
+
+
+def _make_known(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> None:
+    """Let the folder be known as a run from here on, so that an interrupted preparation can be taken up again."""
+    save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
+    lock_corpus(folder, corpus.files, corpus.prints)
+
+
+def _take_tokenizers(
+    config: RunConfig, folder: RunFolder, corpus: RunCorpus, start: Start, say: Say, *, writes: bool
+) -> tuple[RunConfig, TokenizerPair]:
+    """Return the tokenizers of the starting model, with more pieces if that is wanted, and all that it decides.
+
+    A run that has begun has them already, and needs the model no more.
+    """
+    tags = tuple(dict.fromkeys(tag for tag in config.corpus.tags if tag))
+    is_extended = bool(config.start.new_pieces or tags)
+    if folder.has_checkpoints() or not writes:
+        if not folder.tokenizer.exists():
+            raise TrainingError(not_prepared(folder.tokenizer))
+        tokenizers = TokenizerPair.load(folder.tokenizer)
+        return inherit(config, start, tokenizers, is_extended=is_extended), tokenizers
+    before = tokenizers_of(start)
+    inherit(
+        config, start, before, is_extended=is_extended
+    )  # what it refuses, it refuses before work is done
+    sample = config.tokenization.training_pairs
+    tokenizers = extend_pair(before, corpus.training.pairs(sample), config.start.new_pieces, tags)
+    grown = tokenizers.source.vocabulary_size - before.source.vocabulary_size
+    if grown and config.start.lora_rank is not None:
+        raise ConfigError(
+            f"corpus.tags = {', '.join(tags)}: not in the vocabulary of {start.model}, and an adapter (start.lora_rank) "
+            "has no room for new symbols; train all weights, or leave them out"
+        )
+    config = inherit(config, start, tokenizers, is_extended=is_extended)
+    remove_folder(folder.tokenizer)
+    _make_known(config, folder, corpus)
+    start.save(folder)
+    with replace_folder(folder.tokenizer) as new:
+        tokenizers.save(new)
+    if is_extended:
+        sizes = {tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size}
+        say(
+            f"vocabulary: {' and '.join(f'{size:,}' for size in sorted(sizes))} tokens, {grown:,} new"
+        )
+    return config, tokenizers
 
 
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
@@ -186,6 +255,7 @@ def _choose_rest(
     tokenizers: TokenizerPair,
     folder: RunFolder,
     device: torch.device,
+    start: Start | None,
 ) -> tuple[RunConfig, list[str]]:
     """Fill in all that is still open once the text is cut into tokens; return it with the reasons.
 
@@ -194,18 +264,29 @@ def _choose_rest(
     """
     # How large a batch is, is chosen only now; nothing that is asked of these data depends on it.
     data = _training_data(config, tokenizers, training, batch_tokens=1)
-    config, reasons = choose_model(
-        config,
-        statistics,
-        target_tokens=data.target_tokens,
-        on_gpu=device.type == "cuda",
-        batches_an_epoch=data.count_batches,
-    )
+    if start:
+        config, reasons = choose_fine_tuning(
+            config,
+            start,
+            target_tokens=data.target_tokens,
+            batches_an_epoch=data.count_batches,
+        )
+    else:
+        config, reasons = choose_model(
+            config,
+            statistics,
+            target_tokens=data.target_tokens,
+            on_gpu=device.type == "cuda",
+            batches_an_epoch=data.count_batches,
+        )
     if config.corpus.temperature is not None:
         weights = ", ".join(f"{weight:g}" for weight in data.weights)
         reasons.insert(0, f"corpus.weights = {weights}: temperature {config.corpus.temperature:g}")
     try:
-        architecture_of(config.model)
+        if start:
+            start.architecture_for(config.model)
+        else:
+            architecture_of(config.model)
     except ValueError as error:
         raise ConfigError(f"[model]: {error}") from error
     source_lang, target_lang = languages_of(config.corpus)

@@ -6,6 +6,7 @@ from interlingua.config import RunConfig
 from interlingua.config_files import load_config, save_config
 from interlingua.errors import ConfigError, ModelError, OutputError
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.starting import is_same_start
 
 __all__ = ["earlier_config", "resumed_config", "set_aside"]
 
@@ -49,7 +50,7 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     if earlier is None or not folder.has_checkpoints():
         return asked
     sections, different = {}, []
-    for section in ("corpus", "tokenization", "batching", "model", "training", "decoding"):
+    for section in ("corpus", "start", "tokenization", "batching", "model", "training", "decoding"):
         before, now = getattr(earlier, section), getattr(asked, section)
         changed = {
             name: getattr(now, name)
@@ -60,6 +61,8 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
             free = section == "decoding" or (section == "training" and name in MAY_CHANGE)
             if section == "corpus" and name not in ("embedded", "valid_size"):
                 free = True
+            if name == "init_from" and value is not None:
+                free = is_same_start(folder, value)  # it may lie elsewhere now
             if not free and value is not None:
                 different.append(f"{section}.{name} = {getattr(before, name)}, not {value}")
         taken = {name: value for name, value in changed.items() if value is not None}

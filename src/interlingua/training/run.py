@@ -2,7 +2,7 @@
 
 from contextlib import closing, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -10,36 +10,37 @@ from rich.console import Console
 from torch import Tensor
 
 from interlingua.checkpoints.average import average_weights
-from interlingua.checkpoints.model_folder import (
-    BuildModel,
-    LoadedModel,
-    build,
-    check_parts,
-    save_model_folder,
-)
-from interlingua.checkpoints.sentences import MOST_SENTENCES
+from interlingua.checkpoints.manifest import listed_sha256
+from interlingua.checkpoints.model_folder import BuildModel, build, check_parts
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
+from interlingua.errors import InterlinguaError
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.kernels import native
 from interlingua.model.transformer import Transformer
-from interlingua.training.automatic import architecture_of
-from interlingua.training.card import write_card
+from interlingua.training.adapting import restrict
+from interlingua.training.comparison import (
+    OUTPUTS,
+    Difference,
+    compare_with_start,
+    keep_outputs,
+    read_differences,
+    texts_to_compare,
+    write_differences,
+)
 from interlingua.training.corpus_of_run import read_corpus
+from interlingua.training.fine_tuning import open_start
 from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.stopping import listen_for_stop
-from interlingua.training.validation import (
-    Validation,
-    Validator,
-    read_validation,
-    spread_pairs,
-)
+from interlingua.training.saved_form import SavedForm
+from interlingua.training.starting import Start, take_weights
+from interlingua.training.stopping import StopSignal, listen_for_stop
+from interlingua.training.validation import Validation, Validator, read_validation
 from interlingua.training.workers import Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
@@ -61,6 +62,8 @@ class TrainResult:
     """The choices that were made from the corpus, and why."""
     signal: int | None
     """The signal that stopped it, if one did."""
+    differences: tuple[Difference, ...] = ()
+    """What changed against the model that it began with, if it did not begin with fresh weights."""
     worker: int = 0
     """Which process of a run under torchrun this is; 0 is the one that reports."""
 
@@ -98,6 +101,7 @@ def train(
         fresh = fresh and workers.is_first and not is_restarted()
         if not fresh:
             config = resumed_config(config, folder)
+        start = open_start(config, folder, fresh=fresh, build_model=build_model)
         corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
         if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")
@@ -106,6 +110,7 @@ def train(
                 config,
                 folder,
                 corpus,
+                start=start,
                 device=device,
                 say=progress.say,
                 writes=workers.is_first,
@@ -113,8 +118,9 @@ def train(
             if workers.is_first:
                 workers.wait()
             torch.manual_seed(prepared.config.training.seed)
-            model = build(architecture_of(prepared.config.model), prepared.tokenizers, build_model)
-            return _Run(prepared, model, device, progress, workers).go()
+            model = build(prepared.architecture, prepared.tokenizers, build_model)
+            restrict(model, prepared.config.start)
+            return _Run(prepared, model, device, progress, workers, build_model).go()
 
 
 class _Run:
@@ -127,8 +133,10 @@ class _Run:
         device: torch.device,
         progress: TrainingProgress,
         workers: Workers,
+        build_model: BuildModel,
     ) -> None:
         config = prepared.config
+        self.build_model = build_model
         self.workers = workers
         self.prepared = prepared
         self.folder = prepared.folder
@@ -155,27 +163,13 @@ class _Run:
             device=device,
             max_source_length=config.batching.max_length,
         )
-        self.parameters = sum(p.numel() for p in parameters_of(model).values())
+        self.saved = SavedForm(prepared, model, build_model)
+        self.parameters = self.saved.parameters
         self.last: Validation | None = None
 
     def go(self) -> TrainResult:
         config = self.prepared.config.training
-        checkpoint = self._checkpoint()
-        if self.workers.is_first:
-            validated = checkpoint.state["validated"] if checkpoint else None
-            for path in (self.folder.metrics, self.folder.samples):
-                forget_after(path, checkpoint.step if checkpoint else 0, validated)
-        if checkpoint:
-            self.trainer.resume(checkpoint)
-            self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
-        self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
-        self.progress.say(
-            f"{self.parameters:,} parameters, {torch.get_num_threads()} threads, "
-            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
-            + ("plain references" if config.plain else native.describe())
-        )
-        if self.workers.is_first:
-            self.folder.write_environment(kernels=native.describe())
+        checkpoint = self._begin()
         log = MetricsLog(
             self.folder.metrics,
             self.folder.tensorboard,
@@ -191,6 +185,10 @@ class _Run:
                 interrupted=stop,
                 plain=config.plain,
             )
+            if self.prepared.start and self.workers.is_first:
+                with stop.rescued_by(lambda: None, nullcontext()):
+                    self._ask_starting_model(self.prepared.start, stop)
+            differences: tuple[Difference, ...] = ()
             reason = self.trainer.run(
                 metrics=log,
                 samples=self.folder.samples,
@@ -205,6 +203,7 @@ class _Run:
             elif not stop():
                 with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
                     self._average(validator)
+                    differences = self._compare(stop)
             elif not self.folder.model.exists():
                 self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
             self.workers.wait()
@@ -220,8 +219,78 @@ class _Run:
             reason=reason,
             reasons=self.prepared.reasons,
             signal=stop.number,
+            differences=differences,
             worker=self.workers.rank,
         )
+
+    def _begin(self) -> Checkpoint | None:
+        """Continue from a checkpoint, or begin; return the checkpoint."""
+        config = self.prepared.config.training
+        checkpoint = self._checkpoint()
+        if self.workers.is_first:
+            validated = checkpoint.state["validated"] if checkpoint else None
+            for path in (self.folder.metrics, self.folder.samples):
+                forget_after(path, checkpoint.step if checkpoint else -1, validated)
+        if checkpoint:
+            self.trainer.resume(checkpoint)
+            self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
+        elif self.prepared.start:
+            self._take_start(self.prepared.start)
+        self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
+        self.progress.say(
+            f"{self.saved.describe()}, {torch.get_num_threads()} threads, "
+            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
+            + ("plain references" if config.plain else native.describe())
+        )
+        if self.workers.is_first:
+            start = self.prepared.start
+            self.folder.write_environment(
+                kernels=native.describe(), started_from=start.origin if start else None
+            )
+        return checkpoint
+
+    def _take_start(self, start: Start) -> None:
+        """Begin with the weights of another model, which are then validated before anything is learnt."""
+        trainer = self.trainer
+        take_weights(trainer.model, start, self.prepared.tokenizers, self.build_model)
+        if trainer.mean is not None:
+            trainer.mean.load_state_dict(trainer.model.state_dict())
+        trainer.state = replace(trainer.state, validated=-1)
+
+    def _ask_starting_model(self, start: Start, stop: StopSignal) -> None:
+        """Keep what the starting model says to the texts that are compared at the end, once."""
+        path = self.folder.start / OUTPUTS
+        if path.exists():
+            return
+        try:
+            translator = Translator.load(
+                start.model, device=str(self.trainer.device), build_model=self.build_model
+            )
+        except InterlinguaError as error:
+            self.progress.say(f"no comparison with the starting model will be made: {error}")
+            return
+        texts = texts_to_compare(self.prepared.validation.pairs, self.prepared.config.start)
+        self.progress.say(
+            f"the starting model translates {sum(len(text.sources) for text in texts):,} sentences, to compare"
+        )
+        keep_outputs(path, texts, translator, stop)
+
+    def _compare(self, stop: StopSignal) -> tuple[Difference, ...]:
+        """Compare the model in the folder with the one that the run began with."""
+        if self.prepared.start is None or not (self.folder.start / OUTPUTS).exists():
+            return ()
+        sha256 = listed_sha256(self.folder.model, "model.safetensors")
+        known = read_differences(self.folder.comparison, sha256)
+        if known is not None:
+            return known
+        translator = Translator.load(
+            self.folder.model, device=str(self.trainer.device), build_model=self.build_model
+        )
+        found = compare_with_start(self.folder.start / OUTPUTS, translator, stop)
+        if found is None:
+            return ()
+        write_differences(self.folder.comparison, found, sha256)
+        return tuple(found)
 
     def _checkpoint(self) -> Checkpoint | None:
         """Return where to continue: what the first process found, so that all continue at one place."""
@@ -235,7 +304,10 @@ class _Run:
     def _keep(self, validation: Validation, is_best: bool) -> None:
         if is_best or not self.folder.model.exists():
             weights = parameters_of(self.trainer.judged)
-            self._write_model(weights, validation, f"those of step {self.trainer.state.step:,}")
+            step = self.trainer.state.step
+            self._write_model(
+                weights, validation, f"those of step {step:,}" if step else "as they were"
+            )
 
     def _average(self, validator: Validator) -> None:
         """Put the mean of the last checkpoints into the model folder if it validates as well."""
@@ -265,28 +337,8 @@ class _Run:
     def _write_model(
         self, weights: dict[str, Tensor], validation: Validation | None, made_of: str
     ) -> None:
-        prepared = self.prepared
         self.last = validation or self.last
-        card = write_card(
-            prepared.config,
-            source_lang=prepared.source_lang,
-            target_lang=prepared.target_lang,
-            parameters=self.parameters,
-            corpus=[path.name for path in prepared.files],
-            pairs=len(prepared.training.shards),
-            validation=validation,
-            made_of=made_of,
-        )
-        loaded = LoadedModel(
-            model=self.trainer.model,
-            tokenizers=prepared.tokenizers,
-            source_lang=prepared.source_lang,
-            target_lang=prepared.target_lang,
-            decoding=prepared.config.decoding,
-            max_length=prepared.config.batching.max_length,
-            sentences=tuple(spread_pairs(prepared.validation.pairs, MOST_SENTENCES)),
-        )
-        save_model_folder(self.folder.model, loaded, weights, card)
+        self.saved.write(weights, validation, made_of)
 
 
 def _set_weights(model: Transformer, weights: dict[str, Tensor]) -> None:

@@ -27,6 +27,7 @@ class RunFolder:
         self.environment = self.path / "environment.json"
         self.corpus = self.path / "corpus"
         self.corpus_lock = self.path / "corpus.lock"
+        self.start = self.path / "start"
         self.tokenizer = self.path / "tokenizer"
         self.shards = self.path / "shards"
         self.checkpoints = self.path / "checkpoints"
@@ -34,6 +35,8 @@ class RunFolder:
         self.tensorboard = self.path / "tensorboard"
         self.samples = self.path / "samples.jsonl"
         self.model = self.path / "model"
+        self.adapter = self.path / "adapter"
+        self.comparison = self.path / "comparison.json"
 
     def has_checkpoints(self) -> bool:
         """Tell whether training has begun here."""
@@ -52,7 +55,10 @@ class RunFolder:
 
     def _is_half_prepared(self, names: set[str]) -> bool:
         """Tell whether a run was killed here before it had a configuration: our lock, and only what comes first."""
-        first = (".lock", self.corpus, self.tokenizer, self.shards, self.config, self.corpus_lock)
+        first = (
+            *(".lock", self.corpus, self.start, self.tokenizer, self.shards),
+            *(self.config, self.corpus_lock),
+        )
         ours = {Path(each).name for each in first}
         temporary = re.compile(r"\.(tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
         return ".lock" in names and all(temporary.fullmatch(name) for name in names - ours)
@@ -85,12 +91,19 @@ class RunFolder:
                     f"{self.path}: another process is training in this folder; "
                     "wait for it, or choose another --run-dir"
                 ) from None
-            for place in (self.path, self.corpus, self.shards, self.checkpoints):
+            for place in (self.path, self.corpus, self.start, self.shards, self.checkpoints):
                 clear_left_overs(place)
             yield
 
-    def write_environment(self, kernels: str | None = None) -> None:
-        """Record what the numbers of this run depend on; ``kernels``: what computes between matrix products."""
+    def write_environment(
+        self, kernels: str | None = None, started_from: dict[str, str] | None = None
+    ) -> None:
+        """Record what the numbers of this run depend on.
+
+        Args:
+            kernels: what computes between matrix products.
+            started_from: the model that the weights were taken from, and its checksum.
+        """
         content = {
             "interlingua": __version__,
             "python": platform.python_version(),
@@ -101,7 +114,7 @@ class RunFolder:
             "threads": torch.get_num_threads(),
             "kernels": kernels,
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        }
+        } | ({"started_from": started_from} if started_from else {})
         write_text(self.environment, json.dumps(content, indent=2) + "\n")
 
 

@@ -1,0 +1,80 @@
+"""Examine a model or a run: everything that can be wrong with it, each with what it means and what mends it."""
+
+from pathlib import Path
+
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.corpus.findings import Finding, Report
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import InterlinguaError, ModelError
+from interlingua.inspection.model_behaviour import examine_behaviour
+from interlingua.inspection.model_files import examine_model_files
+from interlingua.inspection.run_records import examine_run_records, text_of_run
+from interlingua.training.run_folder import RunFolder
+from interlingua.translator import Translator
+
+__all__ = ["examine_model"]
+
+_MOST_PAIRS = 64
+
+
+def examine_model(path: Path, pairs: list[SentencePair] | None = None) -> Report:
+    """Examine the files, the numbers and the behaviour of a model folder, and the records of a run folder.
+
+    Args:
+        path: model folder or run folder.
+        pairs: text with its translation to try the model on; of a run, None takes its own validation text. Without text,
+            sequences of tokens drawn by chance stand in, which tell less.
+
+    Raises:
+        ModelError: there is no such folder, or it is neither a model nor a run.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        what = "is a file, not a folder" if path.exists() else "does not exist"
+        raise ModelError(f"{path}: {what}; give a run folder or a model folder")
+    findings: list[Finding] = []
+    folder = RunFolder(path)
+    is_run = any(
+        place.exists()
+        for place in (folder.config, folder.metrics, folder.corpus_lock, folder.checkpoints)
+    )
+    if is_run:
+        findings += examine_run_records(folder)
+        pairs = pairs if pairs is not None else text_of_run(folder, _MOST_PAIRS)
+    try:
+        model = find_model_folder(path)
+    except ModelError as error:
+        findings.append(_no_model(error))
+        return Report(str(path), tuple(findings))
+    of_files = examine_model_files(model)
+    findings += of_files
+    if not any(finding.severity == "error" for finding in of_files):
+        findings += _behaviour(model, pairs or [])
+    return Report(str(path), tuple(findings))
+
+
+def _behaviour(model: Path, pairs: list[SentencePair]) -> list[Finding]:
+    """Open the model and watch it; what keeps it from being opened is a finding too."""
+    try:
+        translator = Translator.load(model, device="cpu")
+    except InterlinguaError as error:
+        return [
+            Finding(
+                "unusable-model",
+                "error",
+                (),
+                f"The model cannot be opened: {error}",
+                "copy the folder again from where it was trained, or train again",
+            )
+        ]
+    return examine_behaviour(translator, pairs[:_MOST_PAIRS])
+
+
+def _no_model(error: ModelError) -> Finding:
+    return Finding(
+        "no-model",
+        "warning",
+        (),
+        f"There is nothing to translate with yet: {error}",
+        "go on training: interlingua train with the same command resumes",
+    )

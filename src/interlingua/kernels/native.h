@@ -1,0 +1,75 @@
+// What the compiled kernels share: how numbers are stored, lanes of sixteen, and the exponential.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+struct bf16 {
+    uint16_t bits;
+};
+
+inline float read(float x) { return x; }
+
+inline float read(bf16 x) {
+    const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+    float f;
+    std::memcpy(&f, &bits, 4);
+    return f;
+}
+
+inline void write(float &to, float x) { to = x; }
+
+inline void write(bf16 &to, float x) {  // round to nearest, ties to even; a NaN stays one
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    to.bits = static_cast<uint16_t>(x == x ? rounded : 0x7fc0u);
+}
+
+// exp by 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2] (Cephes' coefficients); relative error below 2e-7.
+inline float exponential(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    const float n = __builtin_rintf(x * 1.44269504088896341f);
+#if defined(__FMA__) || defined(__aarch64__)  // else a call of a function, and the plain way is as good
+    const float r = __builtin_fmaf(n, 2.12194440e-4f, __builtin_fmaf(n, -0.693359375f, x));
+#else
+    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+#endif
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, 4);
+    return p * power;
+}
+
+constexpr int64_t LANES = 16;
+typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+inline int64_t whole(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+// Written with lanes because a maximum that respects NaN is not taken several at a time otherwise.
+inline float highest_of(const float *x, int64_t n) {
+    float highest = x[0];
+    int64_t i = 0;
+    if (n >= LANES) {
+        Lanes most = *reinterpret_cast<const Lanes *>(x);
+        for (i = LANES; i + LANES <= n; i += LANES) {
+            const Lanes next = *reinterpret_cast<const Lanes *>(x + i);
+            most = next > most ? next : most;
+        }
+        for (int64_t l = 0; l < LANES; ++l) highest = most[l] > highest ? most[l] : highest;
+    }
+    for (; i < n; ++i) highest = x[i] > highest ? x[i] : highest;
+    return highest;
+}
+
+}  // namespace

@@ -1,0 +1,205 @@
+"""Is the model better than the one it began with, on its own text and on what it should not forget?
+
+The starting model translates before the first update, and what it says is kept in ``start/outputs.json``, so that the
+comparison at the end needs nothing else. The test is paired bootstrap resampling (Koehn 2004), see
+``evaluation/significance.py``.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.config import StartConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.parallel import read_parallel
+from interlingua.errors import ModelError
+from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
+from interlingua.files import write_text
+from interlingua.translator import Translator
+
+__all__ = [
+    "OUTPUTS",
+    "Difference",
+    "HeldText",
+    "compare_with_start",
+    "describe_differences",
+    "keep_outputs",
+    "read_differences",
+    "texts_to_compare",
+    "write_differences",
+]
+
+OUTPUTS = "outputs.json"
+"""In the folder ``start`` of a run."""
+MOST_SENTENCES = 2_000
+"""So many sentences of a text are compared, spread evenly: more would take longer and decide nothing else."""
+WINDOW = 200
+"""Sentences between two looks at the signal to stop."""
+VALIDATION, KEPT = "validation", "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldText:
+    """Sentences that are translated before and after, and how a person translated them."""
+
+    name: str
+    sources: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric on one text, before and after."""
+
+    text: str
+    sentences: int
+    metric: str
+    before: float
+    after: float
+    p_value: float
+    signature: str
+
+    @property
+    def change(self) -> float:
+        """After minus before."""
+        return self.after - self.before
+
+    @property
+    def verdict(self) -> str:
+        """better, worse, or no difference that chance does not explain."""
+        if not self.change or self.p_value >= SIGNIFICANCE_LEVEL:
+            return "no significant difference"
+        return "better" if self.change > 0 else "worse"
+
+
+def texts_to_compare(validation: Sequence[SentencePair], start: StartConfig) -> list[HeldText]:
+    """Return the validation pairs, and those that the model should not forget.
+
+    Raises:
+        CorpusError: the latter cannot be read.
+    """
+    texts = [_held(VALIDATION, validation)]
+    if start.keep_source:
+        texts.append(_held(KEPT, read_parallel(start.keep_source, start.keep_target)))
+    return texts
+
+
+def keep_outputs(
+    path: Path,
+    texts: Sequence[HeldText],
+    translator: Translator,
+    is_told_to_stop: Callable[[], bool],
+) -> None:
+    """Have the starting model translate ``texts``, and keep what it says; nothing, if told to stop meanwhile."""
+    kept = []
+    for text in texts:
+        outputs = _translate(translator, text.sources, is_told_to_stop)
+        if outputs is None:
+            return
+        kept.append(asdict(text) | {"outputs": outputs})
+    write_text(path, json.dumps({"version": 1, "texts": kept}, ensure_ascii=False, indent=1) + "\n")
+
+
+def compare_with_start(
+    path: Path, translator: Translator, is_told_to_stop: Callable[[], bool]
+) -> list[Difference] | None:
+    """Translate again what ``path`` has kept, and compare; None if told to stop meanwhile.
+
+    Raises:
+        ModelError: ``path`` cannot be read.
+    """
+    differences = []
+    for kept in _read(path):
+        outputs = _translate(translator, kept["sources"], is_told_to_stop)
+        if outputs is None:
+            return None
+        for found in compare(
+            outputs,
+            kept["outputs"],
+            [kept["references"]],
+            ("bleu", "chrf"),
+            target_lang=translator.target_lang,
+        ):
+            difference = Difference(
+                text=kept["name"],
+                sentences=len(outputs),
+                metric=found.system.name,
+                before=found.baseline.value,
+                after=found.system.value,
+                p_value=found.p_value,
+                signature=found.system.signature,
+            )
+            differences.append(difference)
+    return differences
+
+
+def write_differences(path: Path, differences: Sequence[Difference], model_sha256: str) -> None:
+    """Keep the comparison in the run, with the checksum of the model that it is about."""
+    listed = [asdict(each) | {"verdict": each.verdict} for each in differences]
+    content = {"version": 1, "model_sha256": model_sha256, "differences": listed}
+    write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def read_differences(path: Path, model_sha256: str) -> tuple[Difference, ...] | None:
+    """Return the comparison that is kept of this very model, if there is one."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["model_sha256"] != model_sha256:
+            return None
+        for each in content["differences"]:
+            each.pop("verdict")
+        return tuple(Difference(**each) for each in content["differences"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def describe_differences(differences: Sequence[Difference]) -> list[str]:
+    """Say it to a person, one line a text and metric; what became worse is said in so many words."""
+    names = {VALIDATION: "validation", KEPT: "text to keep"}
+    lines = ["against the starting model (paired bootstrap):"]
+    for each in differences:
+        lines.append(
+            f"  {names.get(each.text, each.text)}, {each.sentences:,} sentences: {each.metric} {each.before:.2f} -> "
+            f"{each.after:.2f} ({each.change:+.2f}, p = {each.p_value:.3f}): {each.verdict}"
+        )
+    worse = {each.text for each in differences if each.verdict == "worse"}
+    if KEPT in worse:
+        lines.append(
+            "  the model has forgotten: mix some of the old text in (a second file, corpus.weights), lower "
+            "training.peak_learning_rate, or train an adapter (start.lora_rank)"
+        )
+    return lines
+
+
+def _held(name: str, pairs: Sequence[SentencePair]) -> HeldText:
+    number = min(len(pairs), MOST_SENTENCES)
+    some = [pairs[i * len(pairs) // number] for i in range(number)]
+    return HeldText(name, tuple(p.source for p in some), tuple(p.target for p in some))
+
+
+def _translate(
+    translator: Translator, sources: Sequence[str], is_told_to_stop: Callable[[], bool]
+) -> list[str] | None:
+    outputs: list[str] = []
+    for start in range(0, len(sources), WINDOW):
+        if is_told_to_stop():
+            return None
+        outputs += [
+            " ".join(each.text.split("\n"))
+            for each in translator.translate(sources[start : start + WINDOW])
+        ]
+    return outputs
+
+
+def _read(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        texts: list[Mapping[str, Any]] = content["texts"]
+        for each in texts:
+            if not len(each["sources"]) == len(each["references"]) == len(each["outputs"]):
+                raise ValueError("lists of different lengths")
+        return texts
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path}: cannot be read ({error}); the comparison is left out") from error

@@ -1,0 +1,261 @@
+"""Choices for a run that begins with a model: what the model decides, and how to learn on without forgetting at once."""
+
+from collections.abc import Callable
+
+from interlingua.checkpoints.model_folder import BuildModel
+from interlingua.config import RunConfig, TokenizationConfig
+from interlingua.corpus.parallel import read_parallel
+from interlingua.errors import ConfigError
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.normalisation import Normaliser
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.training.adapting import restrict
+from interlingua.training.corpus_of_run import languages_of
+from interlingua.training.run_folder import RunFolder
+from interlingua.training.starting import Start, languages_with, read_start, recall_start
+
+__all__ = ["choose_fine_tuning", "inherit", "open_start"]
+
+_KINDS = ("bpe", "unigram", "wordpiece", "word", "char")
+_FREE = ("preset", "dropout", "attention_dropout", "activation_dropout")
+_WIDTH = 256
+"""The learning rates below are for this d_model, and fall with the root of it, as the paper's does."""
+_PEAK, _PEAK_OF_ADAPTERS = 5e-4, 3e-3
+_PASSES = 10
+_FEWEST_STEPS, _MOST_STEPS = 200, 20_000
+
+
+def open_start(
+    config: RunConfig,
+    folder: RunFolder,
+    *,
+    fresh: bool = False,
+    build_model: BuildModel = Transformer,
+) -> Start | None:
+    """Return what is to be known of the starting model: from the run, once it has begun, else from the model.
+
+    What does not fit the model is refused here, before anything is written.
+
+    Raises:
+        ConfigError: the model lies in the run itself, or something is asked for that it does not have.
+        ModelError: it is missing or damaged.
+        CorpusError: the text to keep cannot be read.
+    """
+    asked = config.start
+    if asked.init_from is None:
+        return None
+    if folder.has_checkpoints() and not fresh:
+        return recall_start(folder)
+    place = asked.init_from.resolve()
+    if folder.path.resolve() in (place, *place.parents):
+        raise ConfigError(
+            f"start.init_from = {asked.init_from}: lies in the folder of the run that would begin with it, "
+            f"{folder.path}; give another --run-dir"
+        )
+    start, loaded = read_start(asked.init_from, build_model)
+    inherit(
+        config, start, loaded.tokenizers, is_extended=bool(asked.new_pieces or config.corpus.tags)
+    )
+    restrict(loaded.model.requires_grad_(True), asked)
+    if asked.keep_source:
+        read_parallel(asked.keep_source, asked.keep_target)
+    return start
+
+
+def inherit(
+    config: RunConfig, start: Start, tokenizers: TokenizerPair, *, is_extended: bool
+) -> RunConfig:
+    """Fill in all that the starting model decides: tokenizer, sizes, languages, longest text, search.
+
+    Args:
+        config: what the user asks for.
+        start: the model.
+        tokenizers: its tokenizers, extended if the run extends them.
+        is_extended: whether it does.
+
+    Raises:
+        ConfigError: something else is asked for.
+    """
+    tokenization = _tokenization(config.tokenization, tokenizers, start, is_extended=is_extended)
+    told = languages_of(config.corpus)
+    if not config.start.new_language:
+        told = languages_with(start, config.corpus, told)
+    languages = {"source_lang": told[0], "target_lang": told[1]}
+    max_length = {"max_length": _max_length(config, start)}
+    update = {
+        "corpus": config.corpus.model_copy(update=languages),
+        "tokenization": tokenization,
+        "batching": config.batching.model_copy(update=max_length),
+        "model": _sizes_of(config, start),
+        "decoding": _decoding(config, start),
+    }
+    return config.model_copy(update=update)
+
+
+def _tokenization(
+    asked: TokenizationConfig, tokenizers: TokenizerPair, start: Start, *, is_extended: bool
+) -> TokenizationConfig:
+    source = tokenizers.source
+    own: dict[str, object] = {"shared": tokenizers.shared}
+    if source.kind in _KINDS:
+        own["kind"] = source.kind
+    size = max(source.vocabulary_size, tokenizers.target.vocabulary_size)
+    own["vocabulary_size"] = size if size >= 262 else None
+    if isinstance(source, PieceTokenizer):
+        own["byte_level"] = source.spacing.byte_level
+        if isinstance(source.normaliser, Normaliser):
+            own["normalization"] = source.normaliser.form
+            own["lowercase"] = source.normaliser.lowercase
+    for name, value in own.items():
+        wanted = getattr(asked, name)
+        if name == "vocabulary_size" and is_extended:
+            continue
+        if name in asked.model_fields_set and wanted is not None and wanted != value:
+            raise ConfigError(
+                f"tokenization.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, and its tokenizer "
+                "is kept; leave this out"
+            )
+    if asked.sampling and not (
+        isinstance(source, PieceTokenizer) and source.kind in ("bpe", "unigram", "wordpiece")
+    ):
+        raise ConfigError(
+            f"tokenization.sampling = {asked.sampling:g}: the tokenizer of {start.model} has only one way to cut a "
+            "text; set it to 0"
+        )
+    return asked.model_copy(update=own)
+
+
+def choose_fine_tuning(
+    config: RunConfig,
+    start: Start,
+    *,
+    target_tokens: int,
+    batches_an_epoch: Callable[[int], int],
+) -> tuple[RunConfig, list[str]]:
+    """Choose a training that is short and gentle; return it with the reasons.
+
+    Args:
+        config: the configuration, with all that it inherits.
+        start: the model.
+        target_tokens: target tokens of one epoch, end symbols included.
+        batches_an_epoch: tells how many batches of so many padded tokens make one epoch.
+    """
+    sizes = start.architecture
+    reasons = [
+        f"model.* as in {start.model}: {sizes.encoder_layers} + {sizes.decoder_layers} layers, width "
+        f"{sizes.d_model}, {start.source_lang} to {start.target_lang}"
+    ]
+    batch_tokens = config.batching.batch_tokens
+    if batch_tokens is None:
+        batch_tokens = 1024 if target_tokens < 300_000 else 4096
+        reasons.append(
+            f"batching.batch_tokens = {batch_tokens:,}: {target_tokens:,} target tokens an epoch, and a model that "
+            "can do something already learns from small batches"
+        )
+    epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
+    update = {
+        "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
+        "training": config.training.model_copy(update=_length(config, sizes, epoch, reasons)),
+        "start": _adapter(config, reasons),
+    }
+    return config.model_copy(update=update), reasons
+
+
+def _sizes_of(config: RunConfig, start: Start) -> object:
+    """Fill in the model's sizes; what a user asks for must not differ."""
+    asked, update = config.model, {}
+    for name, value in start.architecture.to_dict().items():
+        if name not in type(asked).model_fields:
+            continue
+        wanted = getattr(asked, name)
+        if name in asked.model_fields_set and wanted is not None:
+            if name not in _FREE and wanted != value:
+                raise ConfigError(
+                    f"model.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, which cannot be "
+                    "changed; leave it out"
+                )
+            continue
+        update[name] = value
+    return asked.model_copy(update=update | {"preset": None})
+
+
+def _max_length(config: RunConfig, start: Start) -> int:
+    asked = config.batching
+    if "max_length" not in asked.model_fields_set:
+        return start.max_length
+    most = start.architecture.max_positions
+    if asked.max_length > most:
+        raise ConfigError(
+            f"batching.max_length = {asked.max_length}: {start.model} has {most} positions; lower it"
+        )
+    return asked.max_length
+
+
+def _length(
+    config: RunConfig, sizes: Architecture, epoch: float, reasons: list[str]
+) -> dict[str, object]:
+    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
+    training = config.training
+    update: dict[str, object] = {}
+    steps = training.steps
+    if training.epochs is not None:
+        steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
+    if steps is None and training.minutes is None:
+        steps = min(_MOST_STEPS, max(_FEWEST_STEPS, round(_PASSES * epoch)))
+        reasons.append(
+            f"training.steps = {steps:,}: {steps / epoch:.0f} passes; the model knows the languages already, and "
+            "longer training on a small corpus learns it by heart"
+        )
+    update["steps"] = steps
+    steps = steps or max(_FEWEST_STEPS, round(_PASSES * epoch))
+    if training.peak_learning_rate is None:
+        has_adapter = config.start.lora_rank is not None
+        peak = (_PEAK_OF_ADAPTERS if has_adapter else _PEAK) * (_WIDTH / sizes.d_model) ** 0.5
+        update["peak_learning_rate"] = float(f"{peak:.2g}")
+        why = (
+            "an adapter begins at nothing and takes larger steps than the weights themselves"
+            if has_adapter
+            else "a fraction of what trained it, so that what it knows is not overwritten"
+        )
+        reasons.append(f"training.peak_learning_rate = {update['peak_learning_rate']:g}: {why}")
+    if training.schedule is None:
+        update["schedule"] = "linear"
+        reasons.append(
+            "training.schedule = linear: down to zero, as the end is near from the start"
+        )
+    if training.warmup_steps is None:
+        update["warmup_steps"] = min(500, max(10, steps // 10))
+        reasons.append(
+            f"training.warmup_steps = {update['warmup_steps']:,}: Adam begins without its running means"
+        )
+    if training.validate_every is None:
+        update["validate_every"] = min(2_000, max(20, steps // 10))
+    if training.patience is None:
+        update["patience"] = 5
+    return update
+
+
+def _adapter(config: RunConfig, reasons: list[str]) -> object:
+    start = config.start
+    if start.lora_rank is None or start.lora_alpha is not None:
+        return start
+    alpha = 2.0 * start.lora_rank
+    reasons.append(f"start.lora_alpha = {alpha:g}: twice the rank")
+    return start.model_copy(update={"lora_alpha": alpha})
+
+
+def _decoding(config: RunConfig, start: Start) -> object:
+    """Search as the model was made to be searched, unless the user says otherwise."""
+    asked = config.decoding
+    known = {
+        name: value for name, value in start.decoding.items() if name in type(asked).model_fields
+    }
+    return asked.model_copy(
+        update={name: v for name, v in known.items() if name not in asked.model_fields_set}
+    )
+
+
+def _in_words(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

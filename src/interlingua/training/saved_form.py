@@ -1,0 +1,96 @@
+"""What a run leaves for others: the model folder, and for an adapter its own small folder beside it."""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from interlingua.checkpoints.adapter_folder import Adapter, save_adapter
+from interlingua.checkpoints.model_folder import (
+    BuildModel,
+    LoadedModel,
+    build,
+    save_model_folder,
+)
+from interlingua.checkpoints.sentences import MOST_SENTENCES
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.model.transformer import Transformer
+from interlingua.training.adapting import adapter_tensors, merged_weights
+from interlingua.training.card import write_adapter_card, write_card
+from interlingua.training.prepare import Prepared
+from interlingua.training.validation import Validation, spread_pairs
+
+__all__ = ["SavedForm"]
+
+
+class SavedForm:
+    """Writes weights of a run as a model that needs nothing else, whatever parts they were trained in."""
+
+    def __init__(self, prepared: Prepared, model: Transformer, build_model: BuildModel) -> None:
+        self.prepared = prepared
+        self.rank = prepared.config.start.lora_rank
+        self.alpha = prepared.config.start.lora_alpha or 0.0
+        # An adapted model is saved merged, and has then the parts of a plain one.
+        self.plain = (
+            build(prepared.architecture, prepared.tokenizers, build_model) if self.rank else model
+        )
+        self.parameters = sum(p.numel() for p in parameters_of(self.plain).values())
+        self.trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+    def describe(self) -> str:
+        """Say how many parameters there are, and how many of them are trained."""
+        if self.trained == self.parameters:
+            return f"{self.parameters:,} parameters"
+        return f"{self.parameters:,} parameters, {self.trained:,} trained"
+
+    def write(
+        self, weights: Mapping[str, Tensor], validation: Validation | None, made_of: str
+    ) -> None:
+        """Write the model folder, and the adapter if one is trained.
+
+        Raises:
+            OutputError: a place cannot be written, or does not hold what was written to it.
+        """
+        prepared = self.prepared
+        card = write_card(
+            prepared.config,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            parameters=self.parameters,
+            corpus=[path.name for path in prepared.files],
+            pairs=len(prepared.training.shards),
+            validation=validation,
+            made_of=made_of,
+            origin=prepared.start.origin if prepared.start else None,
+        )
+        if self.rank and prepared.start:
+            self._write_adapter(prepared.start.sha256, weights, made_of)
+            weights = merged_weights(weights, self.alpha / self.rank)
+        loaded = LoadedModel(
+            model=self.plain,
+            tokenizers=prepared.tokenizers,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            decoding=prepared.config.decoding,
+            max_length=prepared.config.batching.max_length,
+            sentences=tuple(spread_pairs(prepared.validation.pairs, MOST_SENTENCES)),
+        )
+        save_model_folder(prepared.folder.model, loaded, weights, card)
+
+    def _write_adapter(self, base_sha256: str, weights: Mapping[str, Tensor], made_of: str) -> None:
+        assert self.rank
+        prepared = self.prepared
+        adapter = Adapter(
+            rank=self.rank,
+            alpha=self.alpha,
+            base_sha256=base_sha256,
+            source_lang=prepared.source_lang,
+            target_lang=prepared.target_lang,
+            tensors=adapter_tensors(weights),
+        )
+        card = write_adapter_card(
+            adapter,
+            corpus=[path.name for path in prepared.files],
+            pairs=len(prepared.training.shards),
+            made_of=made_of,
+        )
+        save_adapter(prepared.folder.adapter, adapter, card)

@@ -1,0 +1,215 @@
+"""The model that a run begins with, when it does not begin with fresh weights.
+
+What a run must know of it (sizes, languages, checksum) is kept in ``start/start.json``, its vocabulary in ``tokenizer/``,
+and its weights are in every checkpoint: once a run has begun, the model may be changed, moved or lost.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from interlingua.checkpoints.manifest import listed_sha256
+from interlingua.checkpoints.model_folder import (
+    BuildModel,
+    LoadedModel,
+    find_model_folder,
+    load_model_folder,
+)
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import CorpusConfig, ModelConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import ConfigError, ModelError
+from interlingua.files import write_text
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.extension import extend_tokenizer, old_ids_of
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.training.run_folder import RunFolder
+
+__all__ = [
+    "Start",
+    "extend_pair",
+    "is_same_start",
+    "languages_with",
+    "read_start",
+    "recall_start",
+    "take_weights",
+    "tokenizers_of",
+]
+
+_NAME = "start.json"
+_DROPOUT = ("dropout", "attention_dropout", "activation_dropout")
+_UNKNOWN_LANGUAGES = ("source", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run keeps of the model that it begins with."""
+
+    model: Path
+    """Where it was."""
+    sha256: str
+    """Of its weights."""
+    architecture: Architecture
+    source_lang: str
+    target_lang: str
+    max_length: int
+    decoding: dict[str, Any]
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """What the environment of the run says of it."""
+        return {"model": str(self.model), "sha256": self.sha256}
+
+    def save(self, folder: RunFolder) -> None:
+        """Keep it in the run."""
+        content = asdict(self) | {"model": str(self.model)}
+        write_text(folder.start / _NAME, json.dumps(content, indent=2) + "\n")
+
+    def architecture_for(self, model: ModelConfig) -> Architecture:
+        """Return its sizes with the dropout of the run."""
+        chosen = {name: getattr(model, name) for name in _DROPOUT}
+        return replace(
+            self.architecture, **{name: p for name, p in chosen.items() if p is not None}
+        )
+
+
+def read_start(path: Path, build_model: BuildModel = Transformer) -> tuple[Start, LoadedModel]:
+    """Return what a run must know of the model at ``path``, and the model.
+
+    Raises:
+        ModelError: it is missing or damaged.
+    """
+    folder = find_model_folder(path)
+    loaded = load_model_folder(folder, build_model)
+    start = Start(
+        model=path,
+        sha256=listed_sha256(folder, "model.safetensors"),
+        architecture=loaded.model.architecture,
+        source_lang=loaded.source_lang,
+        target_lang=loaded.target_lang,
+        max_length=loaded.max_length,
+        decoding=loaded.decoding.model_dump(mode="json"),
+    )
+    return start, loaded
+
+
+def recall_start(folder: RunFolder) -> Start:
+    """Return what the run in ``folder`` has kept of the model that it began with.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    path = folder.start / _NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        architecture = Architecture(**content.pop("architecture"))
+        model = Path(content.pop("model"))
+        return Start(model=model, architecture=architecture, **content)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path}: cannot be read ({error}); use --fresh to start anew") from error
+
+
+def is_same_start(folder: RunFolder, path: Path) -> bool:
+    """Tell whether ``path`` holds the weights that the run in ``folder`` began with, wherever they lie now."""
+    try:
+        return recall_start(folder).sha256 == listed_sha256(
+            find_model_folder(path), "model.safetensors"
+        )
+    except (ModelError, OSError, ValueError, KeyError):
+        return False
+
+
+def tokenizers_of(start: Start) -> TokenizerPair:
+    """Read the tokenizers of the model from its own folder."""
+    return TokenizerPair.load(find_model_folder(start.model))
+
+
+def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) -> tuple[str, str]:
+    """Return the languages of a run that begins with a model, which are the model's.
+
+    Args:
+        start: the model.
+        corpus: what the user said of the languages.
+        told: the languages of the corpus, as far as it tells.
+
+    Raises:
+        ConfigError: the corpus has others.
+    """
+    own = (start.source_lang, start.target_lang)
+    said_nothing = corpus.source_lang is None and corpus.target_lang is None
+    if told == own or (told == _UNKNOWN_LANGUAGES and said_nothing):
+        return own
+    if own == _UNKNOWN_LANGUAGES:
+        return told
+    raise ConfigError(
+        f"{start.model}: translates {own[0]} into {own[1]}, and the corpus has {told[0]} and {told[1]}; give "
+        f"--source-lang {own[0]} --target-lang {own[1]} if only the names of the files differ, or "
+        "--start.new-language true to teach it another language"
+    )
+
+
+def extend_pair(
+    tokenizers: TokenizerPair,
+    pairs: Iterable[SentencePair],
+    number: int,
+    tags: tuple[str, ...],
+) -> TokenizerPair:
+    """Return the tokenizers with ``number`` more pieces each, and the ``tags`` that the source does not know.
+
+    Raises:
+        TokenizerError: they cannot be extended.
+    """
+    if not number and not tags:
+        return tokenizers
+    held = list(pairs) if number else []
+    sources, targets = [p.source for p in held], [p.target for p in held]
+    if tokenizers.shared:
+        both = extend_tokenizer(tokenizers.source, [*sources, *targets], number, tags)
+        return TokenizerPair(both, both, shared=True)
+    source = extend_tokenizer(tokenizers.source, sources, number, tags)
+    target = extend_tokenizer(tokenizers.target, targets, number, ())
+    return TokenizerPair(source, target, shared=False)
+
+
+def take_weights(
+    model: Transformer, start: Start, tokenizers: TokenizerPair, build_model: BuildModel
+) -> None:
+    """Copy the weights of the starting model into ``model``, whose vocabularies may have more pieces.
+
+    What belongs to a new piece begins as the mean of what belongs to the old pieces that spelled it.
+
+    Raises:
+        ModelError: it is missing or damaged, or not what it was when the run was prepared.
+    """
+    folder = find_model_folder(start.model)
+    loaded = load_model_folder(folder, build_model)
+    if listed_sha256(folder, "model.safetensors") != start.sha256:
+        raise ModelError(
+            f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
+        )
+    own = parameters_of(loaded.model)
+    with torch.no_grad():
+        for name, parameter in parameters_of(model).items():
+            plain = f"{name.removesuffix('.frozen')}.weight" if name.endswith(".frozen") else name
+            if plain in own:
+                parameter.copy_(_grown(own[plain], parameter, plain, loaded, tokenizers))
+
+
+def _grown(
+    old: Tensor, like: Tensor, name: str, loaded: LoadedModel, tokenizers: TokenizerPair
+) -> Tensor:
+    """Return ``old`` with a row for each new piece, if ``like`` has more rows."""
+    if old.shape == like.shape:
+        return old
+    is_source = name.startswith("source_embedding.")
+    before: Tokenizer = loaded.tokenizers.source if is_source else loaded.tokenizers.target
+    now = tokenizers.source if is_source else tokenizers.target
+    rows = [old[list(ids)].mean(0) for ids in old_ids_of(before, now)]
+    return torch.cat([old, torch.stack(rows)])

@@ -1,0 +1,261 @@
+"""Fine-tuning through the real command: what is kept, what is learnt, what is refused, and that nothing is lost."""
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from interlingua.checkpoints.adapter_folder import load_with_adapter
+from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.cli import main
+
+NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
+OTHERS = {"șase": "six", "șapte": "seven", "opt": "eight"}
+SMALL = (
+    "--training.threads 1 --training.device cpu --training.dtype float32 --batching.batch-tokens 128 "
+    "--training.validate-every 8 --training.validate-sentences 8"
+)
+SIZES = (
+    "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 16 --model.d-ff 32 --model.heads 2 "
+    "--model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 320"
+)
+CORPUS = "--source new.ro --target new.en --valid-source new-valid.ro --valid-target new-valid.en"
+TUNE = f"train --init-from base/model {CORPUS} --run-dir tuned {SMALL} --training.steps 16"
+
+
+def write(place: Path, name: str, words: dict[str, str], held_back: int) -> None:
+    pairs = [
+        (" ".join(each), " ".join(words[word] for word in each))
+        for each in itertools.product(words, repeat=3)
+    ]
+    valid = pairs[::held_back]
+    for part, some in (
+        (f"{name}-valid", valid),
+        (name, [pair for pair in pairs if pair not in valid]),
+    ):
+        for side, index in (("ro", 0), ("en", 1)):
+            (place / f"{part}.{side}").write_text("".join(f"{p[index]}\n" for p in some))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base model and two corpora: the one it learnt, and another with new words."""
+    place = tmp_path_factory.mktemp("base")
+    write(place, "old", NUMBERS, 10)
+    write(place, "new", NUMBERS | OTHERS, 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        command = f"train --source old.ro --target old.en --run-dir base {SIZES} {SMALL} --training.steps 24"
+        assert main(command.split()) == 0
+    return place
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(command: str) -> None:
+    assert main(command.split()) == 0
+
+
+def weights_of(folder: str) -> dict[str, torch.Tensor]:
+    return parameters_of(load_model_folder(Path(folder)).model)
+
+
+def refused(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capsys.readouterr()
+    status = main(command.split())
+    words = capsys.readouterr().err
+    assert "Traceback" not in words
+    (line,) = [each for each in words.splitlines() if each.startswith("error")]
+    return status, line
+
+
+def test_a_run_begins_with_the_model_keeps_its_tokenizer_and_compares_at_its_end(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"{TUNE} --keep-source old-valid.ro --keep-target old-valid.en")
+    told = capsys.readouterr()
+    assert (place / "tuned/tokenizer/tokenizer.json").read_bytes() == (
+        place / "base/model/tokenizer.json"
+    ).read_bytes()
+    assert "against the starting model (paired bootstrap):" in told.out
+    assert "validation, 26 sentences: BLEU" in told.out
+    assert "text to keep, 13 sentences: BLEU" in told.out
+    assert "chosen: training.peak_learning_rate" in told.err
+    compared = json.loads((place / "tuned/comparison.json").read_text())["differences"]
+    assert [each["text"] for each in compared] == ["validation"] * 2 + ["kept"] * 2
+    environment = json.loads((place / "tuned/environment.json").read_text())
+    manifest = json.loads((place / "base/model/manifest.json").read_text())
+    digest = manifest["files"]["model.safetensors"]["sha256"]
+    assert environment["started_from"] == {"model": "base/model", "sha256": digest}
+    assert digest in (place / "tuned/model/README.md").read_text()
+    first = json.loads((place / "tuned/metrics.jsonl").read_text().splitlines()[0])
+    assert (first["kind"], first["step"]) == ("validation", 0)
+
+
+def test_the_first_checkpoint_holds_the_weights_of_the_starting_model(place: Path) -> None:
+    run(TUNE + " --training.keep-checkpoints 9")
+    at_start = CheckpointStore(place / "tuned/checkpoints", 9).weights(0)
+    for name, tensor in weights_of("base").items():
+        assert torch.equal(at_start[name], tensor), name
+
+
+def test_frozen_parameters_are_bit_identical_after_training(place: Path) -> None:
+    run(f"{TUNE} --start.freeze encoder.*,*around_self.norm.*")
+    before, after = weights_of("base"), weights_of("tuned")
+    for name, tensor in before.items():
+        is_frozen = name.startswith("encoder.") or "around_self.norm" in name
+        assert torch.equal(after[name], tensor) == is_frozen, name
+
+
+def test_an_adapter_is_small_and_gives_what_the_merged_model_gives(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"{TUNE} --start.lora-rank 2 --training.peak-learning-rate 0.05")
+    merged = weights_of("tuned")
+    adapted = parameters_of(load_with_adapter(Path("base"), Path("tuned")).model)
+    changed = 0
+    for name, tensor in merged.items():
+        torch.testing.assert_close(adapted[name], tensor, rtol=0, atol=1e-6)
+        changed += not torch.equal(tensor, weights_of("base")[name])
+    assert changed == 4 + 2 + 8 + 2
+    adapter = place / "tuned/adapter/adapter.safetensors"
+    assert adapter.stat().st_size < (place / "base/model/model.safetensors").stat().st_size / 2
+    capsys.readouterr()
+    run("translate base --adapter tuned unu")
+    run("merge base tuned --output merged")
+    run("translate merged unu")
+    run("translate tuned unu")
+    one, *_, two, three = capsys.readouterr().out.splitlines()
+    assert one == two == three
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "",
+        "--start.lora-rank 2 --training.ema 0.9",
+        "--start.freeze encoder.* --training.r-drop 1",
+        "--start.new-pieces 12",
+    ],
+)
+def test_a_run_in_two_parts_without_its_starting_model_is_bit_identical_to_a_whole_one(
+    place: Path, flags: str
+) -> None:
+    command = f"{TUNE} {flags} --training.schedule inverse-sqrt"
+    run(command.replace("--run-dir tuned", "--run-dir whole"))
+    half = command.replace("--run-dir tuned", "--run-dir half")
+    run(half.replace("--training.steps 16", "--training.steps 8"))
+    shutil.rmtree("base")
+    run(half)
+    store = {name: CheckpointStore(Path(name) / "checkpoints", 5) for name in ("whole", "half")}
+    one, other = store["whole"].load(16), store["half"].load(16)
+    for name, tensor in one.weights.items():
+        assert torch.equal(other.weights[name], tensor), name
+    for name, tensor in one.moments.items():
+        assert torch.equal(other.moments[name], tensor), name
+    for name in ("model/model.safetensors", "comparison.json"):
+        assert Path("whole", name).read_bytes() == Path("half", name).read_bytes(), name
+
+
+def test_new_pieces_leave_the_logits_of_the_old_ones_as_they_were(place: Path) -> None:
+    once = TUNE.replace("--training.steps 16", "--training.steps 1")
+    run(f"{once} --start.new-pieces 12 --training.peak-learning-rate 1e-30")
+    old, new = load_model_folder(Path("base")), load_model_folder(Path("tuned"))
+    size = old.tokenizers.source.vocabulary_size
+    assert size < new.tokenizers.source.vocabulary_size <= size + 12
+    for line in (place / "old-valid.ro").read_text().splitlines():
+        ids = torch.tensor([[*old.tokenizers.source.encode(line).ids, 3]])
+        assert new.tokenizers.source.encode(line).ids == ids[0, :-1].tolist()
+        logits = new.model(ids, ids)
+        expected = old.model(ids, ids)
+        torch.testing.assert_close(logits[..., :size], expected, rtol=0, atol=1e-6)
+        assert torch.equal(logits.argmax(-1), expected.argmax(-1))
+
+
+def test_another_language_is_refused_unless_it_is_wanted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("new", "new-valid"):
+        shutil.copy(f"{part}.ro", f"{part}.it")
+    italian = TUNE.replace(".ro ", ".it ")
+    status, words = refused(italian, capsys)
+    assert status == 2
+    assert "translates ro into en, and the corpus has it and en" in words
+    run(f"{italian} --start.new-language true --start.new-pieces 12")
+    assert json.loads((place / "tuned/model/config.json").read_text())["source_lang"] == "it"
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        (TUNE.replace("base/model", "nowhere"), 5, "nowhere: does not exist"),
+        (TUNE.replace("base/model", "new.ro"), 5, "new.ro: is a file, not a folder"),
+        (TUNE.replace("base/model", "empty"), 5, "empty: is not a model folder"),
+        (f"{TUNE} --tokenization.kind unigram", 2, "base/model has bpe, and its tokenizer is kept"),
+        (f"{TUNE} --model.d-model 32", 2, "model.d_model = 32: base/model has 16"),
+        (f"{TUNE} --batching.max-length 5000 --model.max-positions 5000", 2, "base/model has 1024"),
+        (f"{TUNE} --start.freeze encodr.*", 2, "did you mean encoder"),
+        (f"{TUNE} --start.freeze *", 2, "nothing can be learnt"),
+        (f"{TUNE} --start.lora-rank 99", 2, "has a rank of 16 at most"),
+        (f"{TUNE} --start.lora-rank 2 --start.freeze encoder.*", 2, "does not go with"),
+        (f"{TUNE} --start.lora-rank 2 --start.new-pieces 5", 2, "no room for new pieces"),
+        (f"{TUNE} --start.lora-alpha 2", 2, "start.lora_alpha needs start.lora_rank"),
+        (f"{TUNE} --keep-source old.ro", 2, "start.keep_source is given without start.keep_target"),
+        (f"{TUNE} --keep-source no.ro --keep-target no.en", 3, "no.ro"),
+        (TUNE.replace("--run-dir tuned", "--run-dir base"), 2, "another --run-dir"),
+        (TUNE.replace("--run-dir tuned", "--run-dir base --fresh"), 2, "another --run-dir"),
+        (TUNE.replace("--init-from base/model", "--start.freeze a"), 2, "give --init-from MODEL"),
+        ("translate base --adapter base unu", 5, "base: is not an adapter"),
+        ("translate base --adapter nowhere unu", 5, "nowhere: does not exist"),
+        ("merge base base --output merged", 5, "base: is not an adapter"),
+    ],
+)
+def test_bad_input_is_told_in_one_line_and_leaves_nothing_behind(
+    command: str, status: int, words: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "empty").mkdir()
+    before = sorted(path.name for path in place.rglob("*") if path.name != ".lock")
+    found, line = refused(command, capsys)
+    assert (found, words in line) == (status, True), line
+    after = sorted(path.name for path in place.rglob("*") if path.name != ".lock")
+    assert after == before
+
+
+def test_a_run_that_has_begun_refuses_another_start_and_takes_the_same_one_elsewhere(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(TUNE.replace("--training.steps 16", "--training.steps 8"))
+    shutil.copytree("tuned/model", "other")
+    status, words = refused(TUNE.replace("base/model", "other"), capsys)
+    assert (status, "was started with start.init_from = base/model, not other" in words) == (
+        2,
+        True,
+    )
+    status, words = refused(f"{TUNE} --start.freeze encoder.*", capsys)
+    assert (status, "start.freeze" in words) == (2, True)
+    Path("base").rename("moved")
+    run(TUNE.replace("base/model", "moved"))
+
+
+def test_an_adapter_of_another_model_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(f"{TUNE} --start.lora-rank 2")
+    status, words = refused("translate tuned --adapter tuned unu", capsys)
+    assert (status, "was trained on another model" in words) == (5, True)
+    status, words = refused("average tuned --last 2", capsys)
+    assert (status, "trained an adapter" in words) == (5, True)
+    run("merge base tuned --output merged")
+    status, words = refused("merge base tuned --output merged", capsys)
+    assert (status, "is there already" in words) == (6, True)

@@ -1,0 +1,87 @@
+"""New pieces go behind the old ones, and text without them is cut as before."""
+
+from pathlib import Path
+
+import pytest
+
+from interlingua.errors import TokenizerError
+from interlingua.tokenization.extension import extend_tokenizer, old_ids_of
+from interlingua.tokenization.foreign import load_subword_nmt
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.train import train_tokenizer
+
+OLD = ["the cat sees the dog", "a dog and a cat", "the good dog sees a cat"] * 3
+NEW = ["the snowboarder sees the Žluťák", "a snowboarder and a Žluťák", "snowboarders"] * 3
+
+
+def tokenizer_of(kind: str, **options: object) -> PieceTokenizer:
+    tokenizer = train_tokenizer(OLD, kind=kind, vocabulary_size=300, **options)
+    assert isinstance(tokenizer, PieceTokenizer)
+    return tokenizer
+
+
+KINDS = [("bpe", False), ("bpe", True), ("unigram", False), ("wordpiece", False), ("word", False)]
+
+
+@pytest.mark.parametrize(("kind", "byte_level"), [*KINDS, ("char", False)])
+def test_old_ids_stay_and_old_text_is_cut_as_before(kind: str, byte_level: bool) -> None:
+    old = tokenizer_of(kind, byte_level=byte_level)
+    new = extend_tokenizer(old, NEW, 20)
+    assert isinstance(new, PieceTokenizer)
+    assert new.vocabulary.pieces[: len(old.vocabulary)] == old.vocabulary.pieces
+    assert len(old.vocabulary) < len(new.vocabulary) <= len(old.vocabulary) + 20
+    for text in OLD:
+        assert new.encode(text).ids == old.encode(text).ids
+
+
+@pytest.mark.parametrize(("kind", "byte_level"), [*KINDS, ("char", False)])
+def test_new_text_takes_fewer_tokens_and_comes_back(kind: str, byte_level: bool) -> None:
+    old = tokenizer_of(kind, byte_level=byte_level)
+    new = extend_tokenizer(old, NEW, 40)
+    assert sum(len(new.encode(t).ids) for t in NEW) < sum(len(old.encode(t).ids) for t in NEW)
+    for text in (*NEW, "snow ž Ω"):
+        assert new.decode(new.encode(text).ids) == new.normalise(text)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])
+def test_an_extended_tokenizer_survives_its_file(kind: str, tmp_path: Path) -> None:
+    new = extend_tokenizer(tokenizer_of(kind), NEW, 20, tags=["<bt>"])
+    new.save(tmp_path / "t.json")
+    again = Tokenizer.load(tmp_path / "t.json")
+    for text in (*OLD, *NEW, "<bt>"):
+        assert again.encode(text).ids == new.encode(text).ids
+
+
+def test_each_new_piece_knows_the_old_ones_that_spelled_it() -> None:
+    old = tokenizer_of("bpe")
+    new = extend_tokenizer(old, NEW, 20)
+    assert isinstance(new, PieceTokenizer)
+    added = new.vocabulary.pieces[len(old.vocabulary) :]
+    for piece, ids in zip(added, old_ids_of(old, new), strict=True):
+        assert ids
+        assert max(ids) < len(old.vocabulary)
+        assert old.decode(ids) == piece.replace("▁", " ").removeprefix(" ")
+
+
+def test_a_tag_becomes_one_id_that_no_text_becomes() -> None:
+    old = tokenizer_of("bpe")
+    new = extend_tokenizer(old, [], 0, tags=["<bt>"])
+    assert isinstance(new, PieceTokenizer)
+    assert new.vocabulary.pieces[-1] == "<bt>"
+    assert len(old.vocabulary) not in new.encode("<bt>").ids
+
+
+def test_the_same_text_gives_the_same_pieces_whatever_the_order_of_its_lines() -> None:
+    old = tokenizer_of("bpe")
+    one, other = extend_tokenizer(old, NEW, 20), extend_tokenizer(old, NEW[::-1], 20)
+    assert isinstance(one, PieceTokenizer)
+    assert isinstance(other, PieceTokenizer)
+    assert one.vocabulary.pieces == other.vocabulary.pieces
+
+
+def test_a_tokenizer_of_another_program_is_refused(tmp_path: Path) -> None:
+    merges = tmp_path / "merges.bpe"
+    merges.write_text("#version: 0.2\nt h\nth e</w>\n")
+    with pytest.raises(TokenizerError, match="takes no new pieces"):
+        extend_tokenizer(load_subword_nmt(merges), NEW, 5)

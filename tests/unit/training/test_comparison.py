@@ -1,0 +1,94 @@
+"""The comparison with the starting model: what it keeps, what it says, and that worse is called worse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import StartConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import ModelError
+from interlingua.training.comparison import (
+    MOST_SENTENCES,
+    Difference,
+    compare_with_start,
+    describe_differences,
+    keep_outputs,
+    read_differences,
+    texts_to_compare,
+    write_differences,
+)
+from interlingua.translator import Translation, Translator
+
+PAIRS = [SentencePair(f"s {n}", f"the target number {n} is here", n + 1) for n in range(40)]
+
+
+class Parrot(Translator):
+    """Says what it was told to say."""
+
+    def __init__(self, says: dict[str, str]) -> None:
+        self.says = says
+        self.target_lang = "en"
+
+    def translate(self, texts, **_options):  # type: ignore[no-untyped-def]
+        return [Translation(self.says[text], 0.0, (), (), "end") for text in texts]
+
+
+GOOD = Parrot({pair.source: pair.target for pair in PAIRS})
+BAD = Parrot({pair.source: "something else is there " + pair.source for pair in PAIRS})
+
+
+def compared(tmp_path: Path, before: Translator, after: Translator) -> list[Difference]:
+    texts = texts_to_compare(PAIRS, StartConfig())
+    keep_outputs(tmp_path / "outputs.json", texts, before, lambda: False)
+    found = compare_with_start(tmp_path / "outputs.json", after, lambda: False)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [(BAD, GOOD, "better"), (GOOD, BAD, "worse"), (GOOD, GOOD, "no significant difference")],
+)
+def test_the_verdict_is_what_happened(
+    before: Translator, after: Translator, verdict: str, tmp_path: Path
+) -> None:
+    found = compared(tmp_path, before, after)
+    assert [each.metric for each in found] == ["BLEU", "chrF2"]
+    assert {each.verdict for each in found} == {verdict}
+    assert all(verdict in line for line in describe_differences(found)[1:])
+
+
+def test_forgetting_is_said_with_the_remedy() -> None:
+    worse = Difference("kept", 10, "BLEU", 30.0, 20.0, 0.001, "sig")
+    assert "has forgotten" in describe_differences([worse])[-1]
+
+
+def test_a_comparison_is_of_one_model(tmp_path: Path) -> None:
+    found = compared(tmp_path, BAD, GOOD)
+    write_differences(tmp_path / "c.json", found, "abc")
+    assert read_differences(tmp_path / "c.json", "abc") == tuple(found)
+    assert read_differences(tmp_path / "c.json", "def") is None
+    assert read_differences(tmp_path / "nowhere.json", "abc") is None
+
+
+def test_a_stop_leaves_nothing_half_done(tmp_path: Path) -> None:
+    texts = texts_to_compare(PAIRS, StartConfig())
+    keep_outputs(tmp_path / "outputs.json", texts, BAD, lambda: True)
+    assert not (tmp_path / "outputs.json").exists()
+    keep_outputs(tmp_path / "outputs.json", texts, BAD, lambda: False)
+    assert compare_with_start(tmp_path / "outputs.json", GOOD, lambda: True) is None
+
+
+def test_a_long_text_is_thinned_evenly() -> None:
+    pairs = [SentencePair(str(n), str(n), n + 1) for n in range(3 * MOST_SENTENCES)]
+    (text,) = texts_to_compare(pairs, StartConfig())
+    assert text.sources[:3] == ("0", "3", "6")
+    assert len(text.sources) == MOST_SENTENCES
+
+
+@pytest.mark.parametrize("content", ["", "[]", json.dumps({"texts": [{"sources": ["a"]}]})])
+def test_outputs_that_cannot_be_read_are_an_error_with_a_name(content: str, tmp_path: Path) -> None:
+    (tmp_path / "outputs.json").write_text(content)
+    with pytest.raises(ModelError, match=r"outputs\.json: cannot be read"):
+        compare_with_start(tmp_path / "outputs.json", GOOD, lambda: False)
