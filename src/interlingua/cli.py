@@ -37,6 +37,7 @@ from interlingua.cli_streams import (
     report_failure,
     say,
 )
+from interlingua.cli_tokenizer import TOKENIZER_COMMANDS, TOKENIZER_HELP
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -311,6 +312,11 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
+GROUPS = {
+    "tokenizer": (TOKENIZER_HELP, TOKENIZER_COMMANDS),
+    "config": (CONFIG_HELP, CONFIG_COMMANDS),
+}
+"""Commands of two words."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -368,7 +374,7 @@ def _overview() -> str:
             "",
             "Commands:",
             *lines,
-            f"  {'config':<10} {CONFIG_HELP}",
+            *(f"  {name:<10} {told}" for name, (told, _) in GROUPS.items()),
             "  --version  Print the version.",
             "",
             "The rooms that data passes through, in order:",
@@ -407,10 +413,11 @@ def _build_app() -> "App":
     )
     for command in COMMANDS:
         app.command(command)
-    config = App(name="config", help=CONFIG_HELP)
-    for command in CONFIG_COMMANDS:
-        config.command(command)
-    app.command(config)
+    for name, (told, commands) in GROUPS.items():
+        group = App(name=name, help=told)
+        for command in commands:
+            group.command(command)
+        app.command(group)
     return app
 
 
@@ -420,7 +427,7 @@ def _show_default(value: object) -> str | None:
 
 
 def _refuse_unknown_command(name: str) -> None:
-    names = [*(command.__name__ for command in COMMANDS), "config"]
+    names = [*(command.__name__ for command in COMMANDS), *GROUPS]
     if name in names:
         return
     close = get_close_matches(name, names, n=1)

@@ -108,7 +108,11 @@ def test_the_root_help_names_every_command_and_the_rooms_in_order(capsys: Captur
     plain = capsys.readouterr().out
     assert cli.main(["--help"]) == 0
     assert capsys.readouterr().out == plain
-    assert re.findall(r"^  ([a-z]+) +[A-Z]", plain, re.MULTILINE) == [*COMMANDS, "config"]
+    assert re.findall(r"^  ([a-z]+) +[A-Z]", plain, re.MULTILINE) == [
+        *COMMANDS,
+        "tokenizer",
+        "config",
+    ]
     documented = re.findall(r"^\* ``(\w+)``", interlingua.__doc__ or "", re.MULTILINE)
     assert re.findall(r"^  (\w+): ", plain, re.MULTILINE) == documented
     assert max(map(len, plain.splitlines())) <= 110
@@ -430,7 +434,7 @@ def test_the_guide_tells_every_command_and_every_exit_status() -> None:
     guide = Path(__file__).parents[2] / "docs" / "guides" / "command-line.md"
     text = guide.read_text(encoding="utf-8")
     told = re.findall(r"^\| `interlingua (\w+)", text, re.MULTILINE)
-    assert list(dict.fromkeys(told)) == [*COMMANDS, "config"]
+    assert list(dict.fromkeys(told)) == [*COMMANDS, "tokenizer", "config"]
     table = text.partition("## Exit status")[2]
     statuses = {
         int(n) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for n in row.split(",")

@@ -12,6 +12,7 @@ from typing import Any
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.charsmap import Charsmap
+from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser, as_form
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.segmentation import piece_ranks, whole_pattern
@@ -63,7 +64,9 @@ def restore_pieces(document: Json) -> PieceTokenizer:
         byte_fallback=own["byte_fallback"],
     )
     spacing = Spacing(**{name: bool(own["spacing"][name]) for name in Spacing.__slots__})
-    return PieceTokenizer(kind, vocabulary, _restore_normaliser(document, vocabulary), spacing)
+    normaliser = _restore_normaliser(document, vocabulary)
+    learnt_from = LearntFrom(**own["learnt_from"]) if "learnt_from" in own else None
+    return PieceTokenizer(kind, vocabulary, normaliser, spacing, learnt_from)
 
 
 def _own(tokenizer: PieceTokenizer) -> Json:
@@ -78,6 +81,8 @@ def _own(tokenizer: PieceTokenizer) -> Json:
     normaliser = tokenizer.normaliser
     if isinstance(normaliser, Normaliser):
         own |= {"normalization": normaliser.form, "lowercase": normaliser.lowercase}
+    if tokenizer.learnt_from is not None:
+        own["learnt_from"] = asdict(tokenizer.learnt_from)
     if vocabulary.hidden:
         own["hidden"] = sorted(vocabulary.hidden)
     if vocabulary.whole:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser
 from interlingua.tokenization.sampling import (
     Lattice,
@@ -52,8 +53,10 @@ class PieceTokenizer(Tokenizer):
         vocabulary: Vocabulary,
         normaliser: Normaliser | SentencePieceNormaliser,
         spacing: Spacing | None = None,
+        learnt_from: LearntFrom | None = None,
     ) -> None:
         self.kind = kind
+        self.learnt_from = learnt_from
         self.vocabulary = vocabulary
         self.normaliser = normaliser
         self.spacing = spacing or Spacing()

@@ -4,8 +4,10 @@ A substring that is not in the vocabulary is always a single character: the call
 """
 
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from interlingua.errors import TokenizerError
@@ -18,12 +20,16 @@ __all__ = [
     "best_path",
     "build_segment",
     "longest_matches",
+    "merge_many",
     "merge_pairs",
     "piece_ranks",
     "split_symbols",
 ]
 
 Segment = Callable[[str], list[str]]
+
+_MANY_SYMBOLS = 64
+"""From here on a heap costs less than looking through all pairs again."""
 
 UNKNOWN_PENALTY = 10.0
 """How much worse than the worst piece an unknown character scores in Unigram; SentencePiece's value."""
@@ -91,6 +97,8 @@ def merge_pairs(symbols: list[str], ranks: Mapping[str, int]) -> list[str]:
 
     Source: Sennrich et al. 2016, algorithm 1.
     """
+    if len(symbols) > _MANY_SYMBOLS:
+        return merge_many(symbols, ranks)
     never = len(ranks)
     waiting = [ranks.get(left + right, never) for left, right in pairwise(symbols)]
     while waiting:
@@ -99,6 +107,41 @@ def merge_pairs(symbols: list[str], ranks: Mapping[str, int]) -> list[str]:
             break
         join_at(waiting.index(rank), symbols, waiting, ranks)
     return symbols
+
+
+def merge_many(symbols: list[str], ranks: Mapping[str, int]) -> list[str]:
+    """Return what :func:`merge_pairs` returns, in n log n steps instead of n^2: the next join comes from a heap."""
+    count = len(symbols)
+    text: list[str] = list(symbols)
+    before, after = list(range(-1, count - 1)), list(range(1, count + 1))
+    heap = [
+        (ranks[joined], place, joined)
+        for place, joined in enumerate(map(operator.add, text, text[1:]))
+        if joined in ranks
+    ]
+    heapify(heap)
+    while heap:
+        _, place, joined = heappop(heap)
+        follower = after[place]
+        # What was merged since, on either side, has left an entry behind that no longer fits.
+        if not text[place] or follower == count or text[place] + text[follower] != joined:
+            continue
+        text[place], text[follower] = joined, ""
+        after[place] = beyond = after[follower]
+        if beyond < count:
+            before[beyond] = place
+            _consider(heap, place, joined + text[beyond], ranks)
+        if (earlier := before[place]) >= 0:
+            _consider(heap, earlier, text[earlier] + joined, ranks)
+    return [symbol for symbol in text if symbol]
+
+
+def _consider(
+    heap: list[tuple[int, int, str]], place: int, joined: str, ranks: Mapping[str, int]
+) -> None:
+    rank = ranks.get(joined)
+    if rank is not None:
+        heappush(heap, (rank, place, joined))
 
 
 def join_at(index: int, symbols: list[str], waiting: list[int], ranks: Mapping[str, int]) -> None:

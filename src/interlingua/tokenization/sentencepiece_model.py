@@ -8,6 +8,7 @@ Source: ``sentencepiece_model.proto`` of SentencePiece 0.2.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.charsmap import Charsmap
@@ -17,10 +18,21 @@ from interlingua.tokenization.segmentation import whole_pattern
 from interlingua.tokenization.text_form import Spacing
 from interlingua.tokenization.vocabulary import SPECIAL_PIECES, Specials, Vocabulary
 
-__all__ = ["read_sentencepiece"]
+__all__ = [
+    "BYTE",
+    "CONTROL",
+    "MODEL_TYPES",
+    "NORMAL",
+    "UNKNOWN",
+    "USER_DEFINED",
+    "read_charsmap",
+    "read_sentencepiece",
+]
 
-_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
-_KINDS = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
+"""What a piece is for."""
+
+MODEL_TYPES = {"unigram": 1, "bpe": 2, "word": 3, "char": 4}
 
 Value = int | bytes
 
@@ -49,7 +61,7 @@ def read_sentencepiece(content: bytes) -> PieceTokenizer:
         raise TokenizerError(
             "is not a SentencePiece model (it has no pieces); give a .model or .spm file"
         )
-    kind = _KINDS[_integer(trainer, 3, 1)]
+    kind = _kind_of(_integer(trainer, 3, 1))
     if _integer(trainer, 24, 0):
         raise TokenizerError(
             "marks the space after a word and not before it, which is not known here; train it anew"
@@ -57,7 +69,7 @@ def read_sentencepiece(content: bytes) -> PieceTokenizer:
     vocabulary = _build_vocabulary(pieces, trainer)
     collapse = bool(_integer(normalizer, 4, 1))
     normaliser = SentencePieceNormaliser(
-        Charsmap(b"".join(_bytes(value) for number, value in normalizer if number == 2)),
+        Charsmap(_charsmap_in(normalizer)),
         collapse_spaces=collapse,
         whole=whole_pattern(vocabulary.whole),
     )
@@ -66,17 +78,36 @@ def read_sentencepiece(content: bytes) -> PieceTokenizer:
     return PieceTokenizer(kind, vocabulary, normaliser, spacing)
 
 
+def read_charsmap(content: bytes) -> bytes:
+    """Return the compiled table of replacements of the model in ``content``; empty if it has none."""
+    return _charsmap_in(_last(list(_fields(content)), 3))
+
+
+def _charsmap_in(normalizer: list[tuple[int, Value]]) -> bytes:
+    return b"".join(_bytes(value) for number, value in normalizer if number == 2)
+
+
+def _kind_of(model_type: int) -> str:
+    for kind, number in MODEL_TYPES.items():
+        if number == model_type:
+            return kind
+    raise TokenizerError(
+        f"is a SentencePiece model of type {model_type}, which is not known here; update Interlingua"
+    )
+
+
 def _build_vocabulary(pieces: list[Piece], trainer: list[tuple[int, Value]]) -> Vocabulary:
     names = {piece.text: number for number, piece in enumerate(pieces)}
     texts, scores = [piece.text for piece in pieces], [piece.score for piece in pieces]
 
     def special(field: int, default: int, name: str) -> int:
         number = _integer(trainer, field, default)
-        if 0 <= number < len(pieces) and pieces[number].role in (_CONTROL, _UNKNOWN):
+        if 0 <= number < len(pieces) and pieces[number].role in (CONTROL, UNKNOWN):
             return number
-        if name in names and pieces[names[name]].role in (_CONTROL, _UNKNOWN):
+        if name in names and pieces[names[name]].role in (CONTROL, UNKNOWN):
             return names[name]
-        texts.append(name)
+        # A user-defined symbol of that name is text, so the special one needs another.
+        texts.append(next(free for free in _numbered(name) if free not in texts))
         scores.append(0.0)
         return len(texts) - 1
 
@@ -87,19 +118,25 @@ def _build_vocabulary(pieces: list[Piece], trainer: list[tuple[int, Value]]) -> 
         end=special(42, 2, end),
         pad=special(43, -1, pad),
     )
-    hidden = [n for n, piece in enumerate(pieces) if piece.role in (_CONTROL, _UNKNOWN, _UNUSED)]
+    hidden = [n for n, piece in enumerate(pieces) if piece.role in (CONTROL, UNKNOWN, UNUSED)]
     return Vocabulary(
         tuple(texts),
         tuple(scores),
         specials=specials,
         hidden=frozenset(hidden),
-        whole=frozenset(piece.text for piece in pieces if piece.role == _USER_DEFINED),
-        byte_fallback=any(piece.role == _BYTE for piece in pieces),
+        whole=frozenset(piece.text for piece in pieces if piece.role == USER_DEFINED),
+        byte_fallback=any(piece.role == BYTE for piece in pieces),
     )
 
 
+def _numbered(name: str) -> Iterator[str]:
+    """Yield ``<pad>``, ``<pad-1>``, ``<pad-2>``, ..."""
+    yield name
+    yield from (f"{name[:-1]}-{number}>" for number in count(1))
+
+
 def _read_piece(content: bytes) -> Piece:
-    text, score, role = "", 0.0, _NORMAL
+    text, score, role = "", 0.0, NORMAL
     for number, value in _fields(content):
         if number == 1:
             text = _bytes(value).decode("utf-8")

@@ -94,7 +94,8 @@ class SubwordNmtTokenizer(Tokenizer):
                 surface, ends = self._pieces[number - _FIRST_PIECE]
                 data += surface.encode("utf-8")
             elif number == self.unknown_id:
-                data, ends = data + "\u2047".encode(), True
+                data += "\u2047".encode()
+                ends = True
             else:
                 value = number - _FIRST_BYTE
                 ends = value < len(BYTE_PIECES)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, as_form
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.sentencepiece_training import learn_pieces
@@ -46,6 +47,7 @@ def train_tokenizer(
     lowercase: bool = False,
     byte_level: bool = False,
     tags: Sequence[str] = (),
+    of_lines: int | None = None,
 ) -> Tokenizer:
     """Learn a tokenizer of at most ``vocabulary_size`` entries, specials and bytes included.
 
@@ -58,6 +60,7 @@ def train_tokenizer(
         normalization: ``nfkc``, ``nfc`` or ``none``; has no effect with ``byte_level``.
         lowercase: fold case before anything else.
         byte_level: cut bytes instead of characters, so that every text comes back as it was (``bpe`` only).
+        of_lines: how many lines ``texts`` is a sample of, for the record (None: it is all of them).
         tags: symbols of more than one character that get an id each, which no text becomes, whatever it looks like.
 
     Raises:
@@ -65,9 +68,11 @@ def train_tokenizer(
     """
     _check(kind, vocabulary_size, len(tags), lowercase=lowercase, byte_level=byte_level)
     normaliser = Normaliser("none" if byte_level else as_form(normalization), lowercase)
-    words = _count_words(texts, normaliser)
+    words, lines = _count_words(texts, normaliser)
+    used = min(len(words), _MOST_WORDS.get(kind, len(words)))
+    learnt_from = LearntFrom(lines, of_lines or lines, len(words), used)
     if byte_level:
-        return _train_byte_level(words, vocabulary_size, normaliser, tags)
+        return _train_byte_level(words, vocabulary_size, normaliser, tags, learnt_from)
     fixed = (*_FIXED, *tags)
     room = vocabulary_size - len(fixed)
     alphabet = _choose_alphabet(words, room if kind == "char" else max(room // 2, 2))
@@ -81,7 +86,7 @@ def train_tokenizer(
     pieces = (*fixed, *(piece for piece, _ in learnt))
     scores = (*(0.0 for _ in fixed), *(score for _, score in learnt))
     vocabulary = Vocabulary(pieces, scores, hidden=_places_of(tags, pieces))
-    return PieceTokenizer(kind, vocabulary, normaliser)
+    return PieceTokenizer(kind, vocabulary, normaliser, learnt_from=learnt_from)
 
 
 def _places_of(tags: Sequence[str], pieces: Sequence[str]) -> frozenset[int]:
@@ -112,14 +117,16 @@ def _check(
         )
 
 
-def _count_words(texts: Iterable[str], normaliser: Normaliser) -> Counter[str]:
-    """Count what stands between spaces; the empty word between two spaces counts as well."""
+def _count_words(texts: Iterable[str], normaliser: Normaliser) -> tuple[Counter[str], int]:
+    """Count what stands between spaces, and the lines; the empty word between two spaces counts as well."""
     words: Counter[str] = Counter()
+    lines = 0
     for text in texts:
         words.update(normaliser(text).split(" "))
+        lines += 1
     if not any(words):
         raise TokenizerError("there is no text to learn a tokenizer from; is the corpus empty?")
-    return words
+    return words, lines
 
 
 def _choose_alphabet(words: Counter[str], room: int) -> list[str]:
@@ -188,7 +195,11 @@ def _learn_with_alphabet(
 
 
 def _train_byte_level(
-    words: Counter[str], vocabulary_size: int, normaliser: Normaliser, tags: Sequence[str]
+    words: Counter[str],
+    vocabulary_size: int,
+    normaliser: Normaliser,
+    tags: Sequence[str],
+    learnt_from: LearntFrom,
 ) -> Tokenizer:
     """Learn BPE over bytes; a space is the first byte of the word after it."""
     parts: Counter[str] = Counter()
@@ -204,7 +215,8 @@ def _train_byte_level(
     scores = tuple(-float(number) for number in range(len(pieces)))
     hidden = _places_of(tags, pieces)
     vocabulary = Vocabulary(pieces, scores, byte_fallback=False, hidden=hidden)
-    return PieceTokenizer("bpe", vocabulary, normaliser, Spacing(byte_level=True, first_mark=False))
+    spacing = Spacing(byte_level=True, first_mark=False)
+    return PieceTokenizer("bpe", vocabulary, normaliser, spacing, learnt_from)
 
 
 def _runs_of_one_class(word: str) -> Iterator[str]:

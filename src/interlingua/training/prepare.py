@@ -342,6 +342,7 @@ def _train_tokenizers(
             lowercase=chosen.lowercase,
             byte_level=chosen.byte_level,
             tags=sorted({tag for tag in config.corpus.tags if tag}) if "source" in side else (),
+            of_lines=len(text) * len(side),
         )
         for side in sides
     ]
