@@ -32,11 +32,11 @@ def translate_lines(
         OutputError: the translations cannot be written.
     """
     translator = Translator.load(
-<<<<<<< HEAD
-        model, device=machine.device, dtype=search.dtype, threads=machine.threads
-=======
-        model, device=machine.device, threads=machine.threads, adapter=adapter
->>>>>>> main
+        model,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        adapter=adapter,
     )
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     del asked["dtype"]  # of the translator, not of one request

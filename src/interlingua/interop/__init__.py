@@ -10,6 +10,7 @@
 ``import_model``         another program's folder -> a model folder
 ``foreign_model``        what every reader makes of one
 ``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
+``marian_export``        a MarianMT folder for Hugging Face
 ``marian_import``        a MarianMT folder of Hugging Face
 ``onnx_export``          a folder for ONNX Runtime and transformers.js
 ``onnx_graph``           ONNX graphs, node by node
