@@ -30,9 +30,9 @@ def export(
 
     Args:
         model: run folder or model folder.
-        format: ctranslate2, marian or onnx.
+        format: ctranslate2, marian, onnx or html.
         output: folder to write, which must not be there yet.
-        quantization: numbers of the weights, such as int8; by default the model's own, float32.
+        quantization: numbers of the weights, such as int8; by default the model's own, float32, and int8 for html.
         verify: file of source sentences for the proof, and a second one of their translations; by default the
             validation sentences kept with the model.
         no_verify: leave the proof out; the card then says so.

@@ -13,7 +13,7 @@ from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_run
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
-FORMATS = ("ctranslate2", "marian", "onnx")
+FORMATS = ("ctranslate2", "marian", "onnx", "html")
 
 CARD = "README.md"
 
@@ -116,6 +116,10 @@ def _exporter_of(name: str) -> Exporter:
         from interlingua.interop import onnx_export
 
         return onnx_export
+    if name == "html":
+        from interlingua.interop import html_export
+
+        return html_export
     raise ConfigError(f"--format {name}: is none of {', '.join(FORMATS)}")
 
 
