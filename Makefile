@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume
+	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-exports
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hou
 
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
+
+prove-exports: $(READY) ## the demo in every format, each copy against its model (fifteen minutes)
+	$(BIN)/python benchmarks/prove_exports.py
 
 prove-plan: $(READY) ## `plan` against real runs on five configurations, three times each (fifteen minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
