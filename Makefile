@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-exports
+	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-exports
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ clean: ## remove the environment and everything that was built
 
 bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py
+
+bench-decoding: $(READY) ## decoding speed beside its peers, an hour and more; needs INTERLINGUA_DATA and make prove-multi30k
+	$(BIN)/python benchmarks/decoding.py
 
 prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (about ten minutes)
 	$(BIN)/python benchmarks/prove_digits.py

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Literal
 import interlingua
 from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
+from interlingua.cli_download import download
 from interlingua.cli_flags import (
     AlignFlags,
     DecodeFlags,
     MachineFlags,
+    PairFlags,
     PartsFlags,
     RuleFlags,
     RunFlags,
@@ -28,6 +30,7 @@ from interlingua.cli_flags import (
 )
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_split import split
 from interlingua.cli_streams import (
     note,
     open_output,
@@ -309,6 +312,8 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     import_,
     doctor,
     clean,
+    download,
+    split,
 )
 CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
 CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
@@ -399,6 +404,7 @@ def _build_app() -> "App":
         SearchFlags,
         DecodeFlags,
         MachineFlags,
+        PairFlags,
         PartsFlags,
         RuleFlags,
     ):

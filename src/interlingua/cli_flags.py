@@ -15,6 +15,7 @@ __all__ = [
     "AlignFlags",
     "DecodeFlags",
     "MachineFlags",
+    "PairFlags",
     "PartsFlags",
     "RuleFlags",
     "RunFlags",
@@ -33,7 +34,7 @@ _SECTIONS = {
     "keep_source": "start.",
     "keep_target": "start.",
 }
-_SWITCHES = {"--json", "--ids", "--fresh", "--sample"}
+_SWITCHES = {"--json", "--ids", "--fresh", "--sample", "--lock"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class RunFlags:
     """Source text, one sentence a line, UTF-8; several files are read one after the other."""
     target: tuple[Path, ...] = ()
     """Target text, line by line the translation of the source."""
+    pairs: tuple[Path, ...] = ()
+    """Files with both sides instead: TSV, JSON Lines, TMX, compressed or not; PREFIX of PREFIX.en and PREFIX.de; -."""
     source_lang: str | None = None
     """Language of the source; by default the suffix of its file name."""
     target_lang: str | None = None
@@ -52,6 +55,8 @@ class RunFlags:
     """Validation source; by default some of the training pairs are split off."""
     valid_target: tuple[Path, ...] = ()
     """Validation target."""
+    valid_pairs: tuple[Path, ...] = ()
+    """Validation pairs, in any form that --pairs takes."""
     init_from: str | None = None
     """Model folder or run to begin with, instead of fresh weights: its tokenizer, sizes and languages are kept."""
     keep_source: tuple[Path, ...] = ()
@@ -72,10 +77,11 @@ class RunFlags:
         from interlingua.config_files import load_config
 
         config = load_config(path, self.to_overrides())
-        if not config.corpus.source and not config.corpus.embedded:
+        if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
-                "--source train.ro --target train.en (or try: interlingua demo)"
+                "--source train.ro --target train.en, or one file with both: --pairs train.tsv "
+                "(or try: interlingua demo)"
             )
         return config
 
@@ -112,6 +118,24 @@ class PartsFlags:
     """Test source: what of it is also in training leaks."""
     test_target: Path | None = None
     """Test target."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFlags:
+    """One corpus, in any form."""
+
+    source: Path | None = None
+    """Source text, one sentence a line."""
+    target: Path | None = None
+    """Its translation, line by line."""
+    pairs: Path | None = None
+    """A file with both sides instead: TSV, JSON Lines, TMX, or PREFIX of PREFIX.en and PREFIX.de."""
+    source_lang: str | None = None
+    """Language of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language of the target; by default the suffix of its file name."""
+    columns: str | None = None
+    """Which columns of TSV or keys of JSON Lines hold source and target: 1,2 or ro,en."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +196,14 @@ class DecodeFlags:
 
     prefix: str | None = None
     """What every translation begins with."""
+    force: tuple[str, ...] = ()
+    """Word or phrase that every translation holds; may be given several times."""
+    ban: tuple[str, ...] = ()
+    """Word or phrase that no translation holds, whatever its case; may be given several times."""
+    glossary: Path | None = None
+    """File of terms, one a line: source term, tab, target term, which has to be used."""
+    lock: bool = False
+    """Numbers, addresses, {{variables}}, %s, tags and emoji come through unchanged."""
     min_length: int | None = None
     """Tokens that a translation has at least."""
     max_length: int | None = None

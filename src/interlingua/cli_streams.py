@@ -20,7 +20,7 @@ from interlingua.errors import ConfigError, CorpusError, InterlinguaError, Outpu
 from interlingua.files import replace_file
 
 if TYPE_CHECKING:
-    from interlingua.translator import Translation
+    from interlingua.requests.translation import Translation
 
 __all__ = [
     "count_flags",
@@ -184,6 +184,7 @@ def write_translations(
                     "log_probabilities": each.log_probabilities,
                     "stopped": each.stopped,
                     "flags": each.flags,
+                    "placeholders": each.placeholders,
                 }
                 for each in ranked
             ]
@@ -220,6 +221,19 @@ def note_marks(counts: Counter[str], longest: int) -> None:
     if cut := counts["repetition"]:
         words = "translation was" if cut == 1 else "translations were"
         note(f"{cut:,} {words} stopped for writing the same again and again (--max-repeats)")
+    if cut := counts["term-missed"]:
+        words = "translation lacks" if cut == 1 else "translations lack"
+        note(
+            f"{cut:,} {words} a word that was forced, or a term of the glossary; see their flags (--json)"
+        )
+    if cut := counts["banned-word"]:
+        words = "translation has" if cut == 1 else "translations have"
+        note(f"{cut:,} {words} a word that was banned: there was nothing else to write")
+    if cut := counts["placeholders-split"]:
+        words = "text was" if cut == 1 else "texts were"
+        note(
+            f"{cut:,} {words} translated piece by piece between placeholders (--lock), which the model would not keep"
+        )
     if silent := counts["empty-output"]:
         words = "translation is" if silent == 1 else "translations are"
         note(

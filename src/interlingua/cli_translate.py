@@ -8,6 +8,7 @@ from typing import cast
 
 from interlingua.cli_flags import DecodeFlags, MachineFlags, SearchFlags, TextFlags
 from interlingua.cli_streams import count_flags, note_marks, open_output, write_translations
+from interlingua.requests.glossary import Glossary
 from interlingua.requests.request import TranslateOptions
 from interlingua.translator import Translator
 
@@ -31,6 +32,11 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
+    asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
+    if decode.glossary:
+        asked["glossary"] = Glossary.read(decode.glossary)
+    options = cast(TranslateOptions, asked)
     translator = Translator.load(
         model,
         device=machine.device,
@@ -38,9 +44,6 @@ def translate_lines(
         threads=machine.threads,
         adapter=adapter,
     )
-    asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
-    del asked["dtype"]  # of the translator, not of one request
-    options = cast(TranslateOptions, asked)
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)
     with open_output(io.output) as write:

@@ -35,6 +35,11 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _as_names(value: object) -> object:
+    value = _as_tuple(value)
+    return tuple(map(str, value)) if isinstance(value, tuple) else value
+
+
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
@@ -62,16 +67,26 @@ class CorpusConfig(Section):
     """Source text, one sentence a line; several files are read one after the other."""
     target: Paths = ()
     """Target text, line by line the translation of the source."""
+    pairs: Paths = ()
+    """Files with both sides, after those of source and target: TSV, JSON Lines, TMX, compressed or not; PREFIX or the
+    folder of two files PREFIX.en and PREFIX.de; "-" for standard input."""
+    columns: Annotated[tuple[str, ...], BeforeValidator(_as_names)] = Field(
+        default=(), max_length=2, examples=["en", "de"]
+    )
+    """Which columns of TSV (numbers from 1, or names in its first line) or keys of JSON Lines hold source and target
+    (none: the only two; keys named source and target or by the languages)."""
     valid_source: Paths = ()
     """Validation source; when absent, a part of the training pairs is split off."""
     valid_target: Paths = ()
     """Validation target."""
+    valid_pairs: Paths = ()
+    """Validation pairs, in any form that corpus.pairs takes."""
     source_lang: LanguageCode | None = None
     """Language code of the source; by default the suffix of its file name."""
     target_lang: LanguageCode | None = None
     """Language code of the target; by default the suffix of its file name."""
     weights: Annotated[tuple[Weight, ...], BeforeValidator(_as_tuple)] = ()
-    """How often an epoch has the pairs of each source file, one number a file: 2 is every pair twice, 0.5 a random
+    """How often an epoch has the pairs of each file of source and of pairs, one number a file: 2 is every pair twice, 0.5 a random
     half, another half in the next epoch (none: every pair once)."""
     temperature: float | None = Field(default=None, ge=1.0, le=1000.0)
     """Weights that follow from the sizes, n^(1/T)/n, the largest file having 1: the higher, the more often the
@@ -426,6 +441,8 @@ def _items_in_words(field: FieldInfo, items: tuple[Any, ...]) -> str:
     if float in items:
         return "a number from 0.000001 to 1,000, or a list of them"
     if field.examples:
+        if len(field.examples) == 2:
+            return 'two numbers or names: 1,2 or en,de as a flag, ["1", "2"] in a file'
         return f'a pattern such as "{field.examples[0]}", or a list of them'
     return 'a symbol such as "<bt>", or a list of them'
 

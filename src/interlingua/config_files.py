@@ -35,7 +35,7 @@ _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of d
 
 _SHORT_FLAGS = {
     *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
-    *("corpus.valid_source", "corpus.valid_target"),
+    *("corpus.valid_source", "corpus.valid_target", "corpus.pairs", "corpus.valid_pairs"),
     *("start.init_from", "start.keep_source", "start.keep_target"),
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
@@ -309,17 +309,23 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
     for one, other in (("source", "target"), ("valid_source", "valid_target")):
         if bool(getattr(corpus, one)) != bool(getattr(corpus, other)):
             given, missing = (one, other) if getattr(corpus, one) else (other, one)
+            first = getattr(corpus, given)[0]
+            pairs = "pairs" if given in ("source", "target") else "valid_pairs"
             yield (
                 f"corpus.{given}",
-                f"corpus.{given} is given without corpus.{missing}; give both",
+                f"corpus.{given} is given without corpus.{missing}; give both, or corpus.{pairs} "
+                f"instead if {first} holds both sides",
             )
+    if len(corpus.columns) == 1:
+        yield ("corpus.columns", "corpus.columns has one name; give two, that of the source first")
     for name, what in (("weights", "number"), ("tags", "symbol")):
-        given_for = len(getattr(corpus, name))
-        if given_for not in (0, len(corpus.source)):
+        given_for, files = len(getattr(corpus, name)), len(corpus.source) + len(corpus.pairs)
+        if given_for not in (0, files):
+            of = "corpus.source and corpus.pairs" if corpus.pairs else "corpus.source"
             yield (
                 f"corpus.{name}",
-                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and corpus.source "
-                f"{len(corpus.source)} file{'s' * (len(corpus.source) != 1)}; give one {what} for each file",
+                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and {of} "
+                f"{files} file{'s' * (files != 1)}; give one {what} for each file",
             )
     if corpus.weights and corpus.temperature is not None:
         yield (

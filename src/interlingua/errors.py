@@ -9,7 +9,8 @@
     ├── ModelError                5   a model or run folder: missing, damaged, wrong version
     ├── OutputError               6   something that could not be written
     ├── TrainingError             7   training that cannot go on (not-a-number loss, busy run folder)
-    └── ExportError               8   a model that another format cannot hold, or that translates otherwise there
+    ├── ExportError               8   a model that another format cannot hold, or that translates otherwise there
+    └── DownloadError             9   something that could not be fetched
 
 Status 0 is success; 130 and 143 are what a shell expects after Ctrl-C and SIGTERM.
 Each message says what is wrong, where, and what to do about it.
@@ -18,6 +19,7 @@ Each message says what is wrong, where, and what to do about it.
 __all__ = [
     "ConfigError",
     "CorpusError",
+    "DownloadError",
     "ExportError",
     "InterlinguaError",
     "ModelError",
@@ -73,3 +75,9 @@ class ExportError(InterlinguaError):
     """A model that another format cannot hold, or that another program translates otherwise with."""
 
     exit_status = 8
+
+
+class DownloadError(InterlinguaError):
+    """Something that could not be fetched: no connection, no such corpus, another file than was asked for."""
+
+    exit_status = 9

@@ -23,7 +23,14 @@ from typing import BinaryIO
 
 from interlingua.errors import OutputError
 
-__all__ = ["clear_left_overs", "remove_folder", "replace_file", "replace_folder", "write_text"]
+__all__ = [
+    "clear_left_overs",
+    "remove_folder",
+    "replace_file",
+    "replace_folder",
+    "temporary_neighbour",
+    "write_text",
+]
 
 
 @contextmanager
@@ -93,6 +100,24 @@ def replace_folder(path: Path, check: Callable[[Path], None] | None = None) -> I
         raise _cannot_write(path, error) from error
     finally:
         _discard(temporary)
+
+
+def temporary_neighbour(path: Path) -> Path:
+    """Make an empty folder beside ``path`` for what is going to be moved there; whoever makes it removes it.
+
+    That of a process which was killed is removed by the next call for the same ``path``.
+
+    Raises:
+        OutputError: the place cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        _make_folder(path.parent)
+        _clear_the_dead(path.parent, path.name)
+        temporary.mkdir()
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return temporary
 
 
 def remove_folder(path: Path) -> None:

@@ -1,10 +1,10 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -17,16 +17,21 @@ from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
 from interlingua.config import DecodingConfig
+from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
+from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.decoding.search import search
+from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.transformer import Transformer
+from interlingua.requests.holding import hold
 from interlingua.requests.request import Request, TranslateOptions, read_request
+from interlingua.requests.translation import EMPTY, Translation
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Precision", "Translation", "Translator"]
@@ -35,26 +40,6 @@ Precision = Literal["auto", "float32", "bfloat16", "int8"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """What one text became."""
-
-    text: str
-    score: float
-    """Sum of the log-probabilities divided by the length penalty; 0 for an empty source."""
-    tokens: tuple[str, ...]
-    """The pieces of ``text``, without the end symbol."""
-    log_probabilities: tuple[float, ...]
-    """One a token, and one more for the end symbol where the model wrote it."""
-    stopped: str
-    """``end``: the model ended it; ``max_length``: there was no more room; ``repetition``: it went round in circles."""
-    flags: tuple[str, ...] = ()
-    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
-    ``repetition``: stopped by ``max_repeats``."""
-    alternatives: tuple["Translation", ...] = ()
-    """The next best, best first, when more than one was asked for."""
 
 
 class Translator:
@@ -181,23 +166,42 @@ class Translator:
         self, texts: Sequence[str], request: Request, first: int = 0
     ) -> list[Translation]:
         """Translate the texts, whose places are counted from ``first``."""
-        done: list[Translation] = [_EMPTY] * len(texts)
+        return hold(
+            texts, request, first, attempt=self._attempt, within=lambda p: self.lexicon.within(p)
+        )
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of the target's vocabulary."""
+        return Lexicon(self.tokenizers.target)
+
+    def _attempt(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        first: int = 0,
+        forced: Sequence[Sequence[tuple[int, ...]]] | None = None,
+    ) -> list[Translation]:
+        """Translate the texts once; ``forced`` are the phrases that each translation must hold."""
+        done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._read(texts)
         wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
-        budget = request.decoding.batch_tokens // request.search.beam_size
         workers = torch.get_num_threads() if self.compiled is not None else 1
-        if workers > 1:  # a batch for each, if there is text enough
-            budget = min(budget, sum(len(ids) + 1 for ids in sources.values()) // workers + 1)
-        batches = list(_batches({place: len(ids) + 1 for place, ids in sources.items()}, budget))
+        batches = in_batches(
+            {place: len(ids) + 1 for place, ids in sources.items()},
+            request.decoding.batch_tokens // request.search.beam_size,
+            workers,
+        )
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             return self._search(
-                [sources[place] for place in batch], [wishes[place] for place in batch], request
+                [sources[place] for place in batch],
+                [wishes[place] for place in batch],
+                request,
+                [forced[place] for place in batch] if forced else None,
             )
 
-        for batch, found in zip(
-            batches, _side_by_side(search_batch, batches, workers), strict=True
-        ):
+        for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
                 best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
@@ -233,22 +237,28 @@ class Translator:
         )
 
     def _search(
-        self, sources: list[Sequence[int]], wishes: list[Wishes], request: Request
+        self,
+        sources: list[Sequence[int]],
+        wishes: list[Wishes],
+        request: Request,
+        forced: Sequence[Sequence[tuple[int, ...]]] | None,
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
-        if self.compiled is not None and is_plain(request.search, wishes):
+        free = forced is None and not request.ban
+        if free and self.compiled is not None and is_plain(request.search, wishes):
             return compiled_beam_search(
                 self.compiled,
                 [[*ids, source.end_id] for ids in sources],
-                pad_id=target.pad_id,
-                begin_id=target.begin_id,
-                end_id=target.end_id,
+                symbols=(target.pad_id, target.begin_id, target.end_id),
                 max_lengths=[wish.max_length for wish in wishes],
-                beam_size=request.search.beam_size,
-                alpha=request.search.length_penalty,
-                n_best=request.search.n_best,
+                options=request.search,
             )
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
+        rules = [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
+        phrases = None
+        if forced:
+            lengths = [wish.max_length for wish in wishes]
+            phrases = ForcedPhrases(forced, lengths, self.lexicon.continues, target.end_id)
         with torch.inference_mode(), _evaluating(self.model):
             return search(
                 self.model,
@@ -256,6 +266,8 @@ class Translator:
                 wishes,
                 request.search,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
+                constraints=rules,
+                forced=phrases,
             )
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
@@ -276,38 +288,10 @@ class Translator:
         )
 
 
-_EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
-
-
 def _key(seed: int, source: Sequence[int], place: int) -> int:
     """Make one number of what a sample may depend on."""
     told = repr((seed, tuple(source), place)).encode()
     return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
-
-
-def _batches(lengths: dict[int, int], budget: int) -> Iterator[list[int]]:
-    """Cut places into batches of like length, longest first; one place alone may exceed ``budget``.
-
-    ``budget`` counts padded tokens: places times the greatest length among them. Longest first, so that a machine
-    with too little memory says so at the start.
-    """
-    ordered = sorted(lengths, key=lambda place: -lengths[place])
-    start = 0
-    while start < len(ordered):
-        size = max(1, budget // lengths[ordered[start]])
-        yield ordered[start : start + size]
-        start += size
-
-
-def _side_by_side(
-    search: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], workers: int
-) -> Iterator[list[list[Hypothesis]]]:
-    """Search the batches, several at a time where a search takes one thread; results in the order of the batches."""
-    if workers == 1 or len(batches) < 2:
-        yield from map(search, batches)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(search, batches)
 
 
 def _compile(

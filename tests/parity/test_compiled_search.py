@@ -8,9 +8,10 @@ import torch
 
 from interlingua.batching.batch import pad_sources
 from interlingua.decoding.beam_search import beam_search
-from interlingua.decoding.compiled_search import compiled_beam_search
+from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.hypothesis import Hypothesis
-from interlingua.decoding.options import SearchOptions
+from interlingua.decoding.options import SearchOptions, Wishes
+from interlingua.decoding.search import search
 from interlingua.errors import ConfigError, ModelError
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.architecture import Architecture
@@ -64,13 +65,9 @@ def compiled(
     return compiled_beam_search(
         packed,
         [SOURCES[i] for i in chosen],
-        pad_id=PAD,
-        begin_id=BEGIN,
-        end_id=END,
+        symbols=(PAD, BEGIN, END),
         max_lengths=[LIMITS[i] for i in chosen],
-        beam_size=beam,
-        alpha=alpha,
-        n_best=n_best,
+        options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
     )
 
 
@@ -139,6 +136,28 @@ def test_a_smaller_kind_of_number_is_near(precision: str) -> None:
     assert math.fsum(first) > 0  # it is another way, or this test compares nothing
 
 
+def test_a_shortest_length_is_kept_as_the_plain_search_keeps_it() -> None:
+    model = make("paper")
+    with torch.no_grad():
+        model.output.weight[:, 0] = torch.arange(VOCABULARY) == END
+        model.decoder.layers[-1].around_feed_forward.norm.bias[0] = 5.0  # eager to end
+    translator = CompiledSearch(model, "float32")
+    asked = SearchOptions(beam_size=3, min_length=4, length_penalty=0.6)
+    wishes = [Wishes(max_length=9, source_length=len(source)) for source in SOURCES]
+    assert is_plain(asked, wishes)
+    padded = pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END)
+    plain = search(model, padded, wishes, asked, symbols=(PAD, BEGIN, END))
+    fast = compiled_beam_search(
+        translator,
+        SOURCES,
+        symbols=(PAD, BEGIN, END),
+        max_lengths=[9] * len(SOURCES),
+        options=asked,
+    )
+    assert [best.ids for best, *_ in fast] == [best.ids for best, *_ in plain]
+    assert min(len(best.ids) for best, *_ in fast) == 4
+
+
 def test_equals_are_decided_for_the_lowest_symbol() -> None:
     model = make("paper")
     with torch.no_grad():
@@ -161,9 +180,7 @@ def test_an_id_beyond_the_vocabulary_is_refused() -> None:
     with pytest.raises(IndexError, match="outside of the vocabulary"):
         packed.search(
             [[VOCABULARY]],
-            pad_id=PAD,
-            begin_id=BEGIN,
-            end_id=END,
+            symbols=(PAD, BEGIN, END),
             max_lengths=[3],
             beam_size=1,
             alpha=0.0,

@@ -183,6 +183,20 @@ def test_new_pieces_leave_the_logits_of_the_old_ones_as_they_were(place: Path) -
         assert torch.equal(logits.argmax(-1), expected.argmax(-1))
 
 
+def test_prepare_and_plan_know_the_starting_model(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(TUNE.replace("train", "plan", 1) + " --start.lora-rank 2 --json")
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["steps"] == 16
+    assert any("model.* as in base/model" in each for each in planned["chosen"])
+    run(TUNE.replace("train", "prepare", 1) + " --json")
+    prepared = json.loads(capsys.readouterr().out)
+    assert (prepared["source_lang"], prepared["target_lang"]) == ("ro", "en")
+    shutil.rmtree("tuned/model", ignore_errors=True)
+    run(TUNE)
+
+
 def test_another_language_is_refused_unless_it_is_wanted(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

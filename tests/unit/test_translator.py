@@ -10,6 +10,8 @@ from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
+from interlingua.requests.glossary import Glossary, Term, holds_phrase
+from interlingua.requests.placeholders import find_placeholders, keeps_placeholders
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import WINDOW, Translator
@@ -395,3 +397,55 @@ def test_coverage_ranks_by_what_was_looked_at(transformer, tokenizers):
 def test_an_option_that_does_not_exist_is_refused(copying):
     with pytest.raises(TypeError, match="no option 'beam'"):
         copying.translate(["a"], beam=3)
+
+
+def test_forced_words_stand_in_every_translation_and_banned_ones_in_none(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=12)
+    for found in translator.translate(["abc", "b"], force=["Zab", "c d"], n_best=2):
+        for each in (found, *found.alternatives):
+            assert holds_phrase(each.text, "Zab")
+            assert holds_phrase(each.text, "c d")
+        assert "constrained" in found.flags
+        assert "term-missed" not in found.flags
+    copied = translator_of(Copy(tokenizers.target.vocabulary_size), tokenizers, beam_size=3)
+    texts = ["the dog is here", "the dogs"]
+    assert [t.text for t in copied.translate(texts)] == texts
+    banned = copied.translate(texts, ban=["Dog"])
+    assert "dog" not in banned[0].text.replace(".", " ").split()
+    assert banned[1].text == "the dogs"
+
+
+def test_a_glossary_is_honoured_where_its_source_term_stands(copying):
+    glossary = Glossary([Term("red", "Blue"), Term("the", "the")])
+    (found, other) = copying.translate(["the red cat", "the reds"], glossary=glossary)
+    assert "Blue" in found.text.split()
+    assert (other.text, other.flags) == ("the reds", ())
+
+
+def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=6)
+    texts = [
+        "Call +40 21 123 or write to a@b.ro, {{name}}!",
+        "<b>Hi</b> %(n)d \U0001f600",
+        "no placeholder",
+        "7",
+    ]
+    for text, found in zip(texts, translator.translate(texts, lock=True), strict=True):
+        assert found.placeholders == find_placeholders(text)
+        assert keeps_placeholders(found.placeholders, found.text)
+        assert "placeholders-lost" not in found.flags
+    assert translator.translate(texts)[0].placeholders == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"force": [" "]}, "force holds an empty phrase"),
+        ({"force": ["a"], "ban": ["a"]}, "both forced and banned"),
+    ],
+)
+def test_phrases_that_cannot_be_kept_are_refused(copying, asked, message):
+    with pytest.raises(ConfigError, match=message):
+        copying.translate(["a"], **asked)
+    with pytest.raises(TypeError, match="takes a list of phrases"):
+        copying.translate(["a"], force="ab")

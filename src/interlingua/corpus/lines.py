@@ -22,6 +22,8 @@ __all__ = [
     "LineCounter",
     "count_lines",
     "describe_carriage_returns",
+    "explain_not_utf8",
+    "open_bytes",
     "read_blocks",
     "read_chunks",
     "read_lines",
@@ -54,7 +56,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, data, error, data[:16], 0, 0) from error
+        raise explain_not_utf8(path, data, error, data[:16], 0, 0) from error
     lines = text.removeprefix(_BOM).split("\n")
     if not lines[-1]:
         lines.pop()
@@ -97,7 +99,7 @@ def read_blocks(path: Path, num_lines: int) -> Iterator[LineBlock]:
             try:
                 text = data.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise _not_utf8(path, data, error, head, position, lines_before) from error
+                raise explain_not_utf8(path, data, error, head, position, lines_before) from error
             start, position = position, position + len(data)
             if start == 0 and text.startswith(_BOM):
                 text, start = text[1:], len(codecs.BOM_UTF8)
@@ -228,7 +230,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
     """Open a file, and explain what goes wrong while it is read: a bad disk, a server that is gone."""
-    with _open(path) as file:
+    with open_bytes(path) as file:
         try:
             yield file
         except OSError as error:
@@ -238,7 +240,12 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
             ) from error
 
 
-def _open(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file to read.
+
+    Raises:
+        CorpusError: it is missing or not readable; the message says why.
+    """
     try:
         return Path(path).open("rb")
     except FileNotFoundError as error:
@@ -252,15 +259,18 @@ def _open(path: Path) -> BinaryIO:
         raise CorpusError(f"{path!r}: is not a file name ({error}); check it") from error
 
 
-def _not_utf8(
-    path: Path,
+def explain_not_utf8(
+    path: Path | str,
     data: bytes,
     error: UnicodeDecodeError,
     head: bytes,
     bytes_before: int,
     lines_before: int,
 ) -> CorpusError:
-    """Name the place of wrong bytes in ``data``, which begins with a line; ``head`` begins the file."""
+    """Name the place of wrong bytes in ``data``, which begins with a line; ``head`` begins the file.
+
+    ``data`` comes after ``bytes_before`` bytes and ``lines_before`` lines of the file ``path``.
+    """
     for start, remedy in _FOREIGN_STARTS:
         if head.startswith(start):
             return CorpusError(f"{path}, line 1, byte 1: {remedy}")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from interlingua.config import LANGUAGE_CODE
+from interlingua.corpus.packed import without_packing
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.scan import scan_parallel
 
@@ -21,6 +22,6 @@ def read_parallel(sources: Sequence[Path], targets: Sequence[Path]) -> list[Sent
 
 
 def language_of(path: Path) -> str | None:
-    """Tell the language from the last suffix of a file name (``train.ro`` gives ``ro``), or None."""
-    suffix = Path(path).suffix.removeprefix(".")
+    """Tell the language from the last suffix of a file name (``train.ro`` and ``train.ro.gz`` give ``ro``), or None."""
+    suffix = Path(without_packing(path.name)).suffix.removeprefix(".")
     return suffix if suffix and re.match(LANGUAGE_CODE, suffix) else None

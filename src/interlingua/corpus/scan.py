@@ -5,7 +5,7 @@ what follows. So any chunk of lines can be read again on its own, by this proces
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
@@ -24,7 +24,7 @@ from interlingua.corpus.lines import (
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 
-__all__ = ["LINES_A_CHUNK", "Chunk", "ParallelFiles", "ScannedPair", "scan_parallel"]
+__all__ = ["LINES_A_CHUNK", "Chunk", "ParallelFiles", "ScannedPair", "check_sides", "scan_parallel"]
 
 LINES_A_CHUNK = 20_000
 """What is read, cut into tokens and written at a time."""
@@ -104,6 +104,7 @@ class ScannedPair:
         target_checksums: the same of the target.
         num_lines: lines of either file.
         blank: the lines, from 0, with a blank side.
+        carriage_returns: lines of the source and of the target that end in CR, as in Windows; here CR is text.
     """
 
     source_path: Path
@@ -116,6 +117,14 @@ class ScannedPair:
     target_checksums: tuple[int, ...]
     num_lines: int
     blank: NDArray[np.int64]
+    carriage_returns: tuple[int, int] = (0, 0)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Say of each file how many of its lines end in CR, if any do."""
+        paths = zip((self.source_path, self.target_path), self.carriage_returns, strict=True)
+        remarks = [describe_carriage_returns(path, count, self.num_lines) for path, count in paths]
+        return [remark for remark in remarks if remark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +133,11 @@ class ParallelFiles:
 
     Attributes:
         parts: the files, two by two.
-        carriage_returns: a remark on each file of which lines end in CR, as in Windows; here CR is text.
         usable: for each part, whether a line counts, one truth value a line.
         states: what the system said of each file before it was read, by its path as given.
     """
 
     parts: tuple[ScannedPair, ...]
-    carriage_returns: tuple[str, ...] = ()
     usable: tuple[Mask, ...] = ()
     states: dict[str, FileState] = field(default_factory=dict)
 
@@ -215,7 +222,22 @@ class ParallelFiles:
         """Say what a user should know about the files, or None when there is nothing to say."""
         blank = [part for part in self.parts if len(part.blank)]
         remarks = [_report_blank(blank)] if blank else []
-        return "\n".join([*remarks, *self.carriage_returns]) or None
+        ends = chain.from_iterable(part.remarks for part in self.parts)
+        return "\n".join([*remarks, *ends]) or None
+
+    def moved(self, places: Mapping[Path, Path]) -> "ParallelFiles":
+        """Return the same after some of the files were moved; ``places`` says from where to where."""
+        parts = tuple(
+            replace(
+                part,
+                source_path=places.get(part.source_path, part.source_path),
+                target_path=places.get(part.target_path, part.target_path),
+            )
+            for part in self.parts
+        )
+        names = {old.as_posix(): new.as_posix() for old, new in places.items()}
+        states = {names.get(name, name): state for name, state in self.states.items()}
+        return replace(self, parts=parts, states=states)
 
     def check_unchanged(self) -> None:
         """Raise a CorpusError if a file was written to since the scan began."""
@@ -244,22 +266,13 @@ def scan_parallel(
         CorpusError: there are no files or not as many targets as sources; a file is missing, empty or not
             UTF-8; two files differ in lines; or every pair is blank.
     """
-    if not sources or not targets:
-        side = "source" if not sources else "target"
-        raise CorpusError(f"no {side} file is given; name one, for example --{side} train.ro")
-    if len(sources) != len(targets):
-        raise CorpusError(
-            f"{len(sources)} source files but {len(targets)} target files; each source file needs "
-            "the file of its translations, in the same order"
-        )
+    check_sides(sources, targets)
     for source_path, target_path in zip(sources, targets, strict=True):
         _check_counts(source_path, target_path)
     states = {path.as_posix(): FileState.of(path) for path in (*sources, *targets)}
-    scans = [_scan(*paths, watch) for paths in zip(sources, targets, strict=True)]
-    parts = tuple(part for part, _ in scans)
+    parts = tuple(_scan(*paths, watch) for paths in zip(sources, targets, strict=True))
     found = ParallelFiles(
         parts,
-        carriage_returns=tuple(chain.from_iterable(remarks for _, remarks in scans)),
         usable=tuple(_all_but(part.blank, part.num_lines) for part in parts),
         states=states,
     )
@@ -269,6 +282,18 @@ def scan_parallel(
             "a blank side; give files that hold text"
         )
     return found
+
+
+def check_sides(sources: Sequence[Path], targets: Sequence[Path]) -> None:
+    """Raise a CorpusError unless there are as many target files as source files, and any."""
+    if not sources or not targets:
+        side = "source" if not sources else "target"
+        raise CorpusError(f"no {side} file is given; name one, for example --{side} train.ro")
+    if len(sources) != len(targets):
+        raise CorpusError(
+            f"{len(sources)} source files but {len(targets)} target files; each source file needs "
+            "the file of its translations, in the same order"
+        )
 
 
 class _Side:
@@ -294,7 +319,7 @@ class _Side:
         return {"size": self.end, "sha256": self.digest.hexdigest(), "lines": num_lines}
 
 
-def _scan(source_path: Path, target_path: Path, watch: Watch) -> tuple[ScannedPair, list[str]]:
+def _scan(source_path: Path, target_path: Path, watch: Watch) -> ScannedPair:
     sides = _Side(source_path), _Side(target_path)
     blank: list[NDArray[np.int64]] = []
     num_lines = 0
@@ -313,10 +338,7 @@ def _scan(source_path: Path, target_path: Path, watch: Watch) -> tuple[ScannedPa
         for line in reversed(lines.tolist()):
             del source.lines[line]
         watch(source.lines)
-    remarks = [
-        describe_carriage_returns(side.path, side.carriage_returns, num_lines) for side in sides
-    ]
-    part = ScannedPair(
+    return ScannedPair(
         source_path=source_path,
         target_path=target_path,
         source_print=sides[0].fingerprint(num_lines),
@@ -327,8 +349,8 @@ def _scan(source_path: Path, target_path: Path, watch: Watch) -> tuple[ScannedPa
         target_checksums=tuple(sides[1].checksums),
         num_lines=num_lines,
         blank=np.concatenate(blank),
+        carriage_returns=(sides[0].carriage_returns, sides[1].carriage_returns),
     )
-    return part, [remark for remark in remarks if remark]
 
 
 def _all_but(lines: NDArray[np.int64], num_lines: int) -> Mask:

@@ -9,8 +9,12 @@
 ``search``             the one door: puts together what follows, as the options say
 ``greedy``             always the likeliest next symbol
 ``beam_search``        the likeliest few continuations side by side
+``compiled_search``    the same for a model that was packed, one call a batch
+``batches``            which sentences are searched together
 ``constraints``        what may be written next
 ``selection``          which candidates fill the slots: the best, diverse groups, samples
+``forced``             phrases that a target must hold
+``words``              where words end in a target, and phrases that it must not hold
 ``repetition``         does a target go round in circles
 ``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given

@@ -116,7 +116,5 @@ class Wishes:
     """Symbols of the source, the end symbol included; what is beyond is padding."""
     prefix: tuple[int, ...] = ()
     """What its target begins with."""
-    forced: tuple[tuple[int, ...], ...] = ()
-    """Phrases that its target holds, each as often as it stands here, in any order."""
     key: int = 0
     """What tells its samples from those of other sentences."""

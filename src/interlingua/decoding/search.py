@@ -14,6 +14,7 @@ from interlingua.decoding.constraints import (
     TargetPrefix,
 )
 from interlingua.decoding.cross_attention import rank_by_coverage
+from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import SearchOptions, Wishes
@@ -31,6 +32,7 @@ def search(
     *,
     symbols: tuple[int, int, int],
     constraints: Sequence[Constraint] = (),
+    forced: ForcedPhrases | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the translations of each source, best first, ``options.n_best`` or as many as there are.
 
@@ -40,16 +42,17 @@ def search(
         wishes: what each sentence asks for.
         options: what all have in common.
         symbols: target ids of padding, begin and end.
-        constraints: further rules, stronger than those of ``options``, weaker than the wishes.
+        constraints: further rules, stronger than those of ``options``, weaker than a prefix.
+        forced: phrases that the targets must hold; it takes the place of samples and groups.
 
     Raises:
         ModelError: the model gives not-a-number.
     """
     beta = options.coverage_penalty
     if not beta:
-        return _search(model, source, wishes, options, symbols, constraints)
+        return _search(model, source, wishes, options, symbols, constraints, forced)
     every = replace(options, n_best=options.beam_size)
-    found = _search(model, source, wishes, every, symbols, constraints)
+    found = _search(model, source, wishes, every, symbols, constraints, forced)
     lengths = [wish.source_length for wish in wishes]
     ranked = rank_by_coverage(model, source, found, beta, source_lengths=lengths, symbols=symbols)
     return [hypotheses[: options.n_best] for hypotheses in ranked]
@@ -62,10 +65,13 @@ def _search(
     options: SearchOptions,
     symbols: tuple[int, int, int],
     constraints: Sequence[Constraint],
+    forced: ForcedPhrases | None,
 ) -> list[list[Hypothesis]]:
     pad_id, begin_id, end_id = symbols
     rules = constraints_of(options, wishes, end_id, constraints)
     selection = selection_of(options, wishes)
+    if forced:
+        rules, selection = [*rules, forced.rule], forced.select
     max_lengths = [wish.max_length for wish in wishes]
     simple = not rules and selection is choose_best and not options.max_repeats
     if options.beam_size == 1 and simple:

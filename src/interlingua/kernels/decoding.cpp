@@ -356,7 +356,7 @@ struct Best {
 // ---------------------------------------------------------------- the search
 
 struct Settings {  // as kernels/search.py writes them
-    int64_t beam_size, n_best, pad, begin, end;
+    int64_t beam_size, n_best, min_length, pad, begin, end;
 };
 
 struct Slot {
@@ -531,8 +531,13 @@ template <class P> class Search {
             const float x = logits[i / WIDTH][i % WIDTH];
             const int64_t symbol = first + i;
             if (x > row.reference + 40.0f || row.reference == NONE) row.refer_to(x);
-            if (x > row.bar && !((symbol == set.pad || symbol == set.begin) && symbol != set.end)) row.offer(x, symbol);
+            if (x > row.bar && may_write(symbol)) row.offer(x, symbol);
         }
+    }
+
+    bool may_write(int64_t symbol) const {
+        if (symbol == set.end) return static_cast<int64_t>(steps.size()) > set.min_length;
+        return symbol != set.pad && symbol != set.begin;
     }
 
     // Fill the slots of a sentence: those that have ended stay, the best candidates take the others.

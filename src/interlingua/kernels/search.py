@@ -131,13 +131,12 @@ class CompiledSearch:
         self,
         sources: Sequence[Sequence[int]],
         *,
-        pad_id: int,
-        begin_id: int,
-        end_id: int,
+        symbols: tuple[int, int, int],
         max_lengths: Sequence[int],
         beam_size: int,
         alpha: float,
         n_best: int,
+        min_length: int = 0,
     ) -> list[list[Found]]:
         """Search as ``beam_search`` does; ``sources`` without padding, their end symbols included.
 
@@ -154,20 +153,20 @@ class CompiledSearch:
         offsets = torch.tensor([0, *map(len, sources)]).cumsum(0)
         limits = torch.tensor(max_lengths, dtype=torch.long)
         longest = int(limits.max())
-        symbols = torch.empty((len(sources), beam_size, longest), dtype=torch.long)
+        written = torch.empty((len(sources), beam_size, longest), dtype=torch.long)
         numbers = torch.empty((len(sources), beam_size, longest))
         lengths = torch.zeros((len(sources), beam_size), dtype=torch.long)
-        settings = (ctypes.c_int64 * 5)(beam_size, n_best, pad_id, begin_id, end_id)
+        settings = (ctypes.c_int64 * 6)(beam_size, n_best, min_length, *symbols)
         failed = self._kernels.search(
             *(self._sizes, self._addresses_of, self._epsilon, settings, alpha, len(sources)),
             *(ids.data_ptr(), offsets.data_ptr(), limits.data_ptr(), longest),
-            *(symbols.data_ptr(), numbers.data_ptr(), lengths.data_ptr()),
+            *(written.data_ptr(), numbers.data_ptr(), lengths.data_ptr()),
         )
         if failed:
             raise MemoryError(f"not enough memory to search {len(sources)} sentences at once")
         return [
             [
-                (symbols[b, w, :length].tolist(), numbers[b, w, :length].tolist())
+                (written[b, w, :length].tolist(), numbers[b, w, :length].tolist())
                 for w, length in enumerate(row)
                 if length
             ]

@@ -1,4 +1,9 @@
 """What a text asks for besides being translated, checked before anything is computed.
 
 * ``request``: the options of one call, and the frozen record that they become
+* ``glossary``: terms whose translation is prescribed
+* ``placeholders``: what must come through unchanged
+* ``demands``: what one text demands of its translation, and whether it has it
+* ``holding``: translate, check, and translate again until the demands are met
+* ``translation``: what one text became
 """

@@ -1,6 +1,6 @@
 """The options of one call to translate, and the checked record that they become."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from interlingua.config import DecodingConfig
 from interlingua.decoding.options import SearchOptions
 from interlingua.errors import ConfigError
+from interlingua.requests.glossary import Glossary
 
 __all__ = ["Request", "TranslateOptions", "read_request"]
 
@@ -23,6 +24,14 @@ class TranslateOptions(TypedDict, total=False):
     """Tokens in one batch."""
     prefix: str | None
     """What every translation begins with."""
+    force: Sequence[str] | None
+    """Words or phrases that every translation holds."""
+    ban: Sequence[str] | None
+    """Words or phrases that no translation holds."""
+    glossary: Glossary | None
+    """Terms whose translation is prescribed."""
+    lock: bool | None
+    """Whether numbers, addresses, variables, tags and emoji come through unchanged."""
     beam_size: int | None
     n_best: int | None
     length_penalty: float | None
@@ -40,7 +49,7 @@ class TranslateOptions(TypedDict, total=False):
     seed: int | None
 
 
-_TEXT_LEVEL = ("prefix",)
+_TEXT_LEVEL = ("prefix", "force", "ban", "glossary", "lock")
 _OF_THE_MODEL = ("beam_size", "length_penalty", "batch_tokens")
 
 
@@ -53,6 +62,14 @@ class Request:
     """What the model says, with what the call says in its place."""
     prefix: str = ""
     """What every translation begins with."""
+    force: tuple[str, ...] = ()
+    """What every translation holds."""
+    ban: tuple[str, ...] = ()
+    """What no translation holds."""
+    glossary: Glossary | None = None
+    """Terms whose translation is prescribed."""
+    lock: bool = False
+    """Whether placeholders come through unchanged."""
 
 
 def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
@@ -82,7 +99,28 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
         groups = max(1, given.get("groups", 1))
         beam_size = -(-beam_size // groups) * groups
     search = SearchOptions(beam_size=beam_size, length_penalty=decoding.length_penalty, **numbers)
-    return Request(search, decoding, prefix=given.get("prefix", ""))
+    return Request(
+        search,
+        decoding,
+        prefix=given.get("prefix", ""),
+        force=_phrases("force", given),
+        ban=_phrases("ban", given),
+        glossary=given.get("glossary"),
+        lock=given.get("lock", False),
+    )
+
+
+def _phrases(name: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    phrases = given.get(name, ())
+    if isinstance(phrases, str):
+        raise TypeError(f"{name} takes a list of phrases: {name}=[{phrases!r}]")
+    for phrase in phrases:
+        if not phrase.strip():
+            raise ConfigError(f"{name} holds an empty phrase; leave it out")
+    both = set(phrases) & set(given.get("force", ())) if name == "ban" else set()
+    if both:
+        raise ConfigError(f"{min(both)!r} is both forced and banned; choose one")
+    return tuple(phrases)
 
 
 def _of_the_model(decoding: DecodingConfig, given: Mapping[str, Any]) -> DecodingConfig:

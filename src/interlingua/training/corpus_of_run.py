@@ -21,6 +21,7 @@ from interlingua.corpus.fingerprint import (
     remember,
     remembered_or_read,
 )
+from interlingua.corpus.formats import UNNAMED
 from interlingua.corpus.pairs import CorpusFiles
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles, scan_parallel
@@ -29,6 +30,7 @@ from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
 from interlingua.training.automatic import CorpusStatistics, measure_corpus
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
 __all__ = ["RunCorpus", "is_locked_to", "languages_of", "lock_corpus", "read_corpus"]
 
@@ -57,6 +59,21 @@ class _Files:
     valid_target: tuple[Path, ...]
     valid_size: int | None
     seed: int
+
+    def moved(self, places: Mapping[Path, Path]) -> "_Files":
+        """Return the same after some of them were moved."""
+
+        def now(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+            return tuple(places.get(path, path) for path in paths)
+
+        return _Files(
+            now(self.source),
+            now(self.target),
+            now(self.valid_source),
+            now(self.valid_target),
+            self.valid_size,
+            self.seed,
+        )
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -111,16 +128,19 @@ class RunCorpus:
 
     Attributes:
         files: where they come from: training sources, targets, validation sources, targets.
+        named: the files that the user named, in their order; other than ``files`` if they had to be unpacked.
         prints: what the files hold.
         identity: what the pairs follow from, ready for JSON.
     """
 
-    def __init__(self, files: _Files, known: _Known | None) -> None:
+    def __init__(self, files: _Files, known: _Known | None, plain: PlainFiles | None) -> None:
         self._files = files
+        self._plain = plain
         self._known = known
         self._scanned = None if known else _scan(files)
         found = known or self._text
         self.files = files.paths
+        self.named = plain.named if plain else files.paths
         self.prints: dict[str, FileFingerprint] = found.prints
         self._states: dict[str, FileState] = found.states
         self.identity = files.identity(self.prints)
@@ -159,7 +179,12 @@ class RunCorpus:
     @property
     def report(self) -> str | None:
         """What a user should know about the files."""
-        return self._known.report if self._known else self._text.training.report()
+        if self._known:
+            return self._known.report
+        places = self._plain.places if self._plain else {}
+        unpacked = self._plain.remarks if self._plain else ()
+        report = self._text.training.moved(places).report()
+        return "\n".join([*unpacked, *([report] if report else [])]) or None
 
     def statistics(self, sample: int) -> CorpusStatistics:
         """Return what the choices look at, from ``sample`` training pairs at most."""
@@ -172,6 +197,31 @@ class RunCorpus:
         if self._scanned:
             self._scanned.training.check_unchanged()
             self._scanned.validation.check_unchanged()
+
+    def settle(self, folder: RunFolder) -> None:
+        """Move what had to be unpacked into the run, which this process holds.
+
+        Raises:
+            OutputError: the run cannot be written.
+        """
+        places = self._plain.settle(folder) if self._plain else {}
+        if not places:
+            return
+        names = {old.as_posix(): new.as_posix() for old, new in places.items()}
+        self._files = self._files.moved(places)
+        self.files = self._files.paths
+        self.prints = {names.get(name, name): found for name, found in self.prints.items()}
+        self._states = {
+            names.get(name, name): FileState.of(Path(names.get(name, name)))
+            for name in self._states
+        }
+        if self._scanned:
+            training, validation = self._scanned.training, self._scanned.validation
+            self._scanned = _Text(training.moved(places), validation.moved(places))
+
+    def lock(self, folder: RunFolder) -> None:
+        """Write what identifies the files of the run, and what they were unpacked from."""
+        lock_corpus(folder, self.files, self.prints, self._plain.origins if self._plain else {})
 
     def save(self, folder: RunFolder, statistics: CorpusStatistics, sample: int) -> None:
         """Keep in the run what need not be found out again."""
@@ -194,10 +244,10 @@ def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
     if corpus.embedded:
         source, target = _EMBEDDED_LANGUAGES[corpus.embedded]
     else:
-        source = (language_of(corpus.source[0]) if corpus.source else None) or "source"
-        target = (language_of(corpus.target[0]) if corpus.target else None) or "target"
+        source = (language_of(corpus.source[0]) if corpus.source else None) or UNNAMED[0]
+        target = (language_of(corpus.target[0]) if corpus.target else None) or UNNAMED[1]
         if source == target:  # a suffix such as .txt tells no language
-            source, target = "source", "target"
+            source, target = UNNAMED
     return corpus.source_lang or source, corpus.target_lang or target
 
 
@@ -211,10 +261,11 @@ def read_corpus(
     Raises:
         ConfigError: an embedded corpus and files are both asked for.
         CorpusError: text that cannot be used.
-        OutputError: the embedded corpus cannot be written.
+        OutputError: the embedded corpus cannot be written, or there is no room to unpack one.
+        TrainingError: a corpus has to be unpacked, and ``writes`` does not allow it.
     """
-    files = _files_of(config, folder, writes=writes)
-    corpus = RunCorpus(files, _recall(folder, files))
+    files, plain = _files_of(config, folder, writes=writes)
+    corpus = RunCorpus(files, _recall(folder, files), plain)
     if corpus.report:
         say(corpus.report)
     if files.has_validation:
@@ -227,27 +278,32 @@ def read_corpus(
     return corpus
 
 
-def _files_of(config: RunConfig, folder: RunFolder, *, writes: bool) -> _Files:
+def _files_of(
+    config: RunConfig, folder: RunFolder, *, writes: bool
+) -> tuple[_Files, PlainFiles | None]:
     corpus, seed = config.corpus, config.training.seed
     if not corpus.embedded:
-        return _Files(
-            corpus.source,
-            corpus.target,
-            corpus.valid_source,
-            corpus.valid_target,
+        plain = find_plain_files(corpus, languages_of(corpus), folder, writes=writes)
+        files = _Files(
+            tuple(source for source, _ in plain.training),
+            tuple(target for _, target in plain.training),
+            tuple(source for source, _ in plain.validation),
+            tuple(target for _, target in plain.validation),
             corpus.valid_size,
             seed,
         )
-    if corpus.source or corpus.target:
+        return files, plain
+    if corpus.source or corpus.target or corpus.pairs:
+        other = "source" if corpus.source or corpus.target else "pairs"
         raise ConfigError(
-            f'corpus.embedded = "{corpus.embedded}" and corpus.source are both given; take one'
+            f'corpus.embedded = "{corpus.embedded}" and corpus.{other} are both given; take one'
         )
     if writes:
-        files = write_embedded(corpus.embedded, folder.corpus, seed)
+        written = write_embedded(corpus.embedded, folder.corpus, seed)
     else:
-        files = CorpusFiles.in_folder(folder.corpus, *_EMBEDDED_LANGUAGES[corpus.embedded])
-    (source, target), (valid_source, valid_target), _ = files.parts
-    return _Files((source,), (target,), (valid_source,), (valid_target,), None, seed)
+        written = CorpusFiles.in_folder(folder.corpus, *_EMBEDDED_LANGUAGES[corpus.embedded])
+    training, valid, _ = written.parts
+    return _Files(training[:1], training[1:], valid[:1], valid[1:], None, seed), None
 
 
 def _scan(files: _Files) -> _Text:
@@ -293,9 +349,18 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
         return None
 
 
-def lock_corpus(folder: RunFolder, files: Sequence[Path], prints: Prints) -> None:
-    """Write what identifies the files of a run."""
-    write_text(folder.corpus_lock, json.dumps(_in_order(files, prints), indent=2) + "\n")
+def lock_corpus(
+    folder: RunFolder,
+    files: Sequence[Path],
+    prints: Prints,
+    origins: Mapping[Path, Origin] | None = None,
+) -> None:
+    """Write what identifies the files of a run, and what those were unpacked from that had to be."""
+    entries: dict[str, Any] = {**_in_order(files, prints)}
+    for path, origin in (origins or {}).items():
+        name = path.as_posix()
+        entries[name] = {**entries[name], "unpacked_from": origin.to_json()}
+    write_text(folder.corpus_lock, json.dumps(entries, indent=2) + "\n")
 
 
 def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints) -> bool:

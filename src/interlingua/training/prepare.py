@@ -28,7 +28,6 @@ from interlingua.training.corpus_of_run import (
     RunCorpus,
     is_locked_to,
     languages_of,
-    lock_corpus,
     read_corpus,
 )
 from interlingua.training.data import TrainingData
@@ -120,11 +119,13 @@ def prepare_locked(
     same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
-            f"{folder.path}: was started with another text than {corpus.files[0]} and its companions "
+            f"{folder.path}: was started with another text than {corpus.named[0]} and its companions "
             "hold now; use --fresh to start anew, or another --run-dir"
         )
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
+    if writes:
+        corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
     if start:
         config, tokenizers = _take_tokenizers(config, folder, corpus, start, say, writes=writes)
@@ -151,7 +152,7 @@ def prepare_locked(
         say(f"chosen: {reason}")
     if writes:
         save_config(config, folder.config)
-        lock_corpus(folder, corpus.files, corpus.prints)
+        corpus.lock(folder)
         corpus.save(folder, statistics, PAIRS_MEASURED)
         folder.write_environment(started_from=start.origin if start else None)
     source_lang, target_lang = languages_of(config.corpus)
@@ -162,7 +163,7 @@ def prepare_locked(
         folder=folder,
         source_lang=source_lang,
         target_lang=target_lang,
-        files=corpus.files,
+        files=corpus.named,
         training=_training_data(config, tokenizers, training, batch_tokens),
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
@@ -187,7 +188,7 @@ def _choose_tokens(
 def _make_known(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> None:
     """Let the folder be known as a run from here on, so that an interrupted preparation can be taken up again."""
     save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
-    lock_corpus(folder, corpus.files, corpus.prints)
+    corpus.lock(folder)
 
 
 def _take_tokenizers(
@@ -243,7 +244,8 @@ def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: Run
 def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
     """Return the settings that decide, together with the text, what a tokenizer learns."""
     corpus = config.corpus
-    is_split = not (corpus.embedded or corpus.valid_source or corpus.valid_target)
+    held_back = corpus.valid_source or corpus.valid_target or corpus.valid_pairs
+    is_split = not (corpus.embedded or held_back)
     split = (corpus.valid_size, config.training.seed) if is_split else None
     return config.tokenization, corpus.tags, split
 

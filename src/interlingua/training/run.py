@@ -102,7 +102,11 @@ def train(
         if not fresh:
             config = resumed_config(config, folder)
         start = open_start(config, folder, fresh=fresh, build_model=build_model)
-        corpus = None if config.corpus.embedded else read_corpus(config, folder, progress.say)
+        corpus = (
+            None
+            if config.corpus.embedded
+            else read_corpus(config, folder, progress.say, writes=workers.is_first)
+        )
         if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")
         with folder.locked() if workers.is_first else nullcontext():

@@ -60,7 +60,7 @@ class RunFolder:
             *(self.config, self.corpus_lock),
         )
         ours = {Path(each).name for each in first}
-        temporary = re.compile(r"\.(tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
+        temporary = re.compile(r"\.(corpus|tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
         return ".lock" in names and all(temporary.fullmatch(name) for name in names - ours)
 
     @contextmanager

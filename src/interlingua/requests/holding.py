@@ -1,0 +1,143 @@
+"""Translate, look whether the translation has what was demanded, and translate again where it has not.
+
+1. as the model writes it: what already holds its terms and placeholders stays as it is;
+2. with the missing phrases forced (``decoding.forced``);
+3. where placeholders are still lost: piece by piece between them, which loses none.
+
+What could not be held all the same is told in the flags.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from interlingua.decoding.options import SearchOptions
+from interlingua.requests.demands import Demand, demand_of
+from interlingua.requests.glossary import holds_all, holds_phrase
+from interlingua.requests.placeholders import keeps_placeholders, split_at_placeholders
+from interlingua.requests.request import Request
+from interlingua.requests.translation import Translation
+
+__all__ = ["hold"]
+
+LONGEST_FORCED = 8
+"""Symbols of placeholders that are forced into one translation; with more, the text is cut at them at once."""
+
+WIDEST_FORCED = 20
+"""Slots of the widest beam that forced phrases get."""
+
+Phrases = Sequence[tuple[int, ...]]
+Attempt = Callable[[Sequence[str], Request, int, Sequence[Phrases] | None], list[Translation]]
+"""Texts, request, place of the first, phrases that each must hold -> translations."""
+
+
+def hold(
+    texts: Sequence[str],
+    request: Request,
+    first: int,
+    *,
+    attempt: Attempt,
+    within: Callable[[str], tuple[int, ...]],
+) -> list[Translation]:
+    """Translate ``texts`` so that each has what it demands; ``within`` spells a phrase inside a sentence."""
+    done = attempt(texts, request, first, None)
+    demands = [demand_of(text, request) for text in texts]
+    lacking = [
+        place
+        for place, demand in enumerate(demands)
+        if demand.phrases and "empty" not in done[place].flags and not _holds(done[place], demand)
+    ]
+    if lacking:
+        phrases = {
+            place: tuple(within(phrase) for phrase in demands[place].phrases) for place in lacking
+        }
+        short = [
+            place
+            for place in lacking
+            if not demands[place].placeholders or _size(phrases[place]) <= LONGEST_FORCED
+        ]
+        forced = [phrases[place] for place in short]
+        again = attempt([texts[p] for p in short], _widen(request, forced), first, forced)
+        for place, found in zip(short, again, strict=True):
+            done[place] = replace(found, flags=(*found.flags, "constrained"))
+        for place in lacking:
+            if not keeps_placeholders(demands[place].placeholders, done[place].text):
+                done[place] = _between(texts[place], request, attempt, within)
+    for place, demand in enumerate(demands):
+        if demand.phrases or request.ban:
+            done[place] = _report(done[place], demand, request)
+    return done
+
+
+def _between(
+    text: str, request: Request, attempt: Attempt, within: Callable[[str], tuple[int, ...]]
+) -> Translation:
+    """Translate what stands between the placeholders of ``text``, and leave them where they are."""
+    pieces = split_at_placeholders(text)
+    cores = [piece.text.strip() for piece in pieces]
+    words = [
+        n for n, piece in enumerate(pieces) if not piece.locked and any(map(str.isalpha, cores[n]))
+    ]
+    simple = replace(request, lock=False, prefix="", search=replace(request.search, n_best=1))
+    parts = hold([cores[n] for n in words], simple, 0, attempt=attempt, within=within)
+    found = dict(zip(words, parts, strict=True))
+    texts = [
+        piece.text.replace(cores[n], _as_a_part(found[n].text, cores[n]), 1)
+        if n in found
+        else piece.text
+        for n, piece in enumerate(pieces)
+    ]
+    return Translation(
+        text="".join(texts),
+        score=math.fsum(part.score for part in parts),
+        tokens=tuple(token for part in parts for token in part.tokens),
+        log_probabilities=tuple(p for part in parts for p in part.log_probabilities),
+        stopped=next((part.stopped for part in parts if part.stopped != "end"), "end"),
+        flags=(*dict.fromkeys(f for part in parts for f in part.flags), "placeholders-split"),
+    )
+
+
+def _as_a_part(translation: str, source: str) -> str:
+    """Take away the full stop that a model adds to what is no whole sentence."""
+    if source[-1].isalnum() and translation.endswith("."):
+        return translation[:-1].rstrip()
+    return translation
+
+
+def _holds(found: Translation, demand: Demand) -> bool:
+    """Whether a translation and its alternatives hold what they must."""
+    return all(demand.is_met(each.text) for each in (found, *found.alternatives))
+
+
+def _report(found: Translation, demand: Demand, request: Request) -> Translation:
+    """Add to the flags what is still not as it was asked for."""
+    folded = found.text.casefold()
+    marks = {
+        "term-missed": not holds_all(found.text, demand.terms),
+        "placeholders-lost": not keeps_placeholders(demand.placeholders, found.text),
+        "banned-word": any(holds_phrase(folded, phrase.casefold()) for phrase in request.ban),
+    }
+    flags = (*found.flags, *(mark for mark, holds in marks.items() if holds))
+    return replace(found, flags=tuple(dict.fromkeys(flags)), placeholders=demand.placeholders)
+
+
+def _size(phrases: Phrases) -> int:
+    return sum(len(phrase) for phrase in phrases)
+
+
+def _widen(request: Request, forced: Sequence[Phrases]) -> Request:
+    """Give every bank of the longest demand a slot beyond the usual ones; see ``decoding.forced``."""
+    longest = max(map(_size, forced), default=0)
+    usual = request.search
+    widest = min(usual.beam_size + longest + 1, WIDEST_FORCED)
+    search = SearchOptions(
+        beam_size=max(usual.beam_size, widest),
+        n_best=usual.n_best,
+        length_penalty=usual.length_penalty,
+        coverage_penalty=usual.coverage_penalty,
+        min_length=usual.min_length,
+        max_length=usual.max_length,
+        no_repeat_ngram=usual.no_repeat_ngram,
+        max_repeats=usual.max_repeats,
+    )
+    return replace(request, search=search)

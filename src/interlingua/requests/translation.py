@@ -1,0 +1,33 @@
+"""What one text became."""
+
+from dataclasses import dataclass
+
+__all__ = ["EMPTY", "Translation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What one text became."""
+
+    text: str
+    score: float
+    """Sum of the log-probabilities divided by the length penalty; 0 for an empty source."""
+    tokens: tuple[str, ...]
+    """The pieces of ``text``, without the end symbol."""
+    log_probabilities: tuple[float, ...]
+    """One a token, and one more for the end symbol where the model wrote it."""
+    stopped: str
+    """``end``: the model ended it; ``max_length``: there was no more room; ``repetition``: it went round in circles."""
+    flags: tuple[str, ...] = ()
+    """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
+    ``repetition``: stopped by ``max_repeats``; ``term-missed``, ``banned-word``: there was no way to write it, or
+    nothing else to write; ``constrained``: searched again for what it must hold; ``placeholders-split``: translated
+    piece by piece between the placeholders."""
+    alternatives: tuple["Translation", ...] = ()
+    """The next best, best first, when more than one was asked for."""
+    placeholders: tuple[str, ...] = ()
+    """What was locked, in the order of the source; every one stands in ``text``."""
+
+
+EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
+"""The translation of a text without anything to translate."""

@@ -1,0 +1,42 @@
+import pytest
+
+from interlingua.decoding.words import BannedPhrases, Lexicon
+from interlingua.tokenization.train import train_tokenizer
+
+TEXT = ["the dog sees the dogs and the new dog, not a hot dog."] * 9
+
+
+@pytest.fixture(scope="module", params=["bpe", "char", "unigram"])
+def lexicon(request):
+    return Lexicon(train_tokenizer(TEXT, kind=request.param, vocabulary_size=320))
+
+
+def may_follow(lexicon, banned, text, following):
+    import torch
+
+    ids = lexicon.tokenizer.encode(text).ids
+    next_id = lexicon.tokenizer.end_id
+    if following:
+        next_id = lexicon.tokenizer.encode(text + following).ids[len(ids)]
+    rule = BannedPhrases(banned, lexicon)
+    step = torch.zeros(1, lexicon.tokenizer.vocabulary_size)
+    return bool(rule(step, torch.tensor([ids]), torch.tensor([0]))[0, next_id] == 0.0)
+
+
+def test_a_phrase_is_spelled_as_it_stands_inside_a_sentence(lexicon):
+    ids = lexicon.within("new dog")
+    both = lexicon.tokenizer.decode([*lexicon.tokenizer.encode("the").ids, *ids])
+    assert both == "the new dog"
+
+
+@pytest.mark.parametrize("following", ["", ",", " "])
+def test_a_banned_word_cannot_be_ended(lexicon, following):
+    if following == " " and lexicon.tokenizer.kind != "char":
+        following = " the"
+    assert not may_follow(lexicon, ["Dog"], "the dog", following)
+    assert may_follow(lexicon, ["cat"], "the dog", following)
+
+
+def test_a_banned_phrase_cannot_be_ended_but_its_last_word_alone_can(lexicon):
+    assert not may_follow(lexicon, ["hot dog"], "a hot dog", "")
+    assert may_follow(lexicon, ["hot dog"], "a new dog", "")

@@ -1,0 +1,42 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.requests.placeholders import (
+    find_placeholders,
+    keeps_placeholders,
+    split_at_placeholders,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("See https://example.org/a?b=1&c=%20d.", ("https://example.org/a?b=1&c=%20d",)),
+        ("(www.example.org/x_(y))", ("www.example.org/x_(y",)),
+        ("Write to a.b+c@mail.example.co.uk!", ("a.b+c@mail.example.co.uk",)),
+        ("Hi {{ user.name }}, ${total} and {0} {n:>3}", ("{{ user.name }}", "${total}", "{0}", "{n:>3}")),
+        ("%s of %(name)d, %1$s, %05.2f, %d%%", ("%s", "%(name)d", "%1$s", "%05.2f", "%d")),
+        ("a <b>bold</b><br/> word", ("<b>", "</b>", "<br/>")),
+        ("\U0001f600 and \U0001f1f7\U0001f1f4 and \U0001f469\u200d\U0001f467 and 1\ufe0f\u20e3", ("\U0001f600", "\U0001f1f7\U0001f1f4", "\U0001f469\u200d\U0001f467", "1\ufe0f\u20e3")),
+        ("3.5 of 1,000 on 2026-11-22 at 50% is -7", ("3.5", "1,000", "2026-11-22", "50%", "-7")),
+        ("nothing B2 at 3rd a < b {", ()),
+    ],
+)  # fmt: skip
+def test_what_must_not_change_is_found(text, found):
+    assert find_placeholders(text) == found
+
+
+@given(st.text(alphabet="ab {}%s<>/@.1\U0001f600", max_size=40))
+def test_pieces_joined_are_the_text_again(text):
+    pieces = split_at_placeholders(text)
+    assert "".join(piece.text for piece in pieces) == text
+    assert tuple(p.text for p in pieces if p.locked) == find_placeholders(text)
+
+
+def test_every_placeholder_has_to_stand_as_often_and_tags_in_order():
+    assert keeps_placeholders(("5", "5"), "5 und 5 und 6")
+    assert not keeps_placeholders(("5", "5"), "5 und 55")
+    assert not keeps_placeholders(("%s",), "%S")
+    assert not keeps_placeholders(("<b>", "</b>"), "</b>x<b>")
+    assert keeps_placeholders((), "anything")
