@@ -182,4 +182,5 @@ def _set_vocabularies(spec: Any, loaded: LoadedModel) -> None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().float().numpy()
+    # A copy: quantisation there multiplies in place, which would change the model that the export is compared with.
+    return tensor.detach().cpu().float().numpy().copy()
