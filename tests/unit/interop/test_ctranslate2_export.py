@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.weights import parameters_of
@@ -51,6 +52,12 @@ def test_every_token_and_score_is_the_same_there(
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| greedy | 100.00% |" in card
     assert 'language:\n- "ro"\n- "en"\n' in card
+    told = yaml.safe_load(card.split("---")[1])
+    assert told["language"] == ["ro", "en"]
+    metrics = told["model-index"][0]["results"][0]["metrics"]
+    assert [each["type"] for each in metrics] == ["bleu", "bleu"]
+    assert "|tok:13a|" in metrics[0]["name"]
+    assert metrics[0]["name"].partition("nrefs")[2] in card
 
 
 @pytest.mark.parametrize("quantization", list(ctranslate2_export.PRECISIONS))
