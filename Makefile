@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-exports
+	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
+prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_ro_en.py
+
 .PHONY: prove-finetune
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_finetune.py
@@ -71,6 +74,7 @@ prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hou
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 
+.PHONY: prove-exports
 prove-exports: $(READY) ## the demo in every format, each copy against its model (fifteen minutes)
 	$(BIN)/python benchmarks/prove_exports.py
 

@@ -91,13 +91,16 @@ def test_a_compressed_memory_is_trained_from_and_resumed(place: Path, capsys: Ca
     assert [entry["unpacked_from"][0]["path"] for entry in lock.values()] == ["memory.tmx.gz"] * 2
     assert "memory.tmx.gz" in Path("runs/x/model/README.md").read_text()
     assert main(["translate", "runs/x", "unu doi"]) == 0
+    held = Path("runs/x/corpus/training-1.ro").read_bytes()
+    assert train("runs/x", "--pairs", str(path), "--fresh") == 0
+    assert Path("runs/x/corpus/training-1.ro").read_bytes() == held
     path.write_bytes(gzip.compress(tmx(PAIRS[1:])))
     assert train("runs/x", "--pairs", str(path)) == 2
     assert "was started with another text than memory.tmx.gz" in capsys.readouterr().err
     assert train("runs/x", "--pairs", str(path), "--fresh") == 0
     assert len(Path("runs/x/corpus/training-1.ro").read_text().splitlines()) == len(PAIRS) - 1
-    assert len(Path("runs/x.1/corpus/training-1.ro").read_text().splitlines()) == len(PAIRS)
-    assert sorted(file.name for file in Path("runs").iterdir()) == ["x", "x.1"]
+    assert len(Path("runs/x.2/corpus/training-1.ro").read_text().splitlines()) == len(PAIRS)
+    assert sorted(file.name for file in Path("runs").iterdir()) == ["x", "x.1", "x.2"]
 
 
 def test_json_lines_come_through_a_pipe_and_the_run_goes_on_without_it(place: Path) -> None:

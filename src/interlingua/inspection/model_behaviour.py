@@ -54,6 +54,7 @@ def examine_behaviour(translator: Translator, pairs: Sequence[SentencePair]) -> 
             trial = _read(translator, pairs)
         else:
             trial = _draw(translator)
+            found += _examine_drawn(trial)
         if isinstance(translator.model, nn.Module) and isinstance(
             translator.model, TeacherForcedModel
         ):
@@ -171,6 +172,25 @@ def _draw(translator: Translator) -> _Trial:
     ]
     targets = _continue_greedily(translator, sources)
     return _Trial(sources, targets)
+
+
+def _examine_drawn(trial: _Trial) -> list[Finding]:
+    """Look at what the model makes of nonsense: that should differ from source to source, and be something."""
+    written = [tuple(ids) for ids in trial.targets]
+    if not any(written):
+        return [
+            Finding(
+                "empty-outputs",
+                "error",
+                (),
+                f"All {len(written)} sources that were drawn by chance have an empty translation.",
+                _TRAIN_ON,
+            )
+        ]
+    sources = len({tuple(ids) for ids in trial.sources})
+    if len(set(written)) == 1 and sources >= _FEW_SOURCES:
+        return [_same_output(sources, f"{len(written[0])} tokens")]
+    return []
 
 
 def _continue_greedily(translator: Translator, sources: list[list[int]]) -> list[list[int]]:

@@ -2,18 +2,21 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from interlingua.batching.shards import open_shards
 from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.findings import Finding
 from interlingua.corpus.lines import read_lines
 from interlingua.corpus.pairs import SentencePair
-from interlingua.errors import InterlinguaError
-from interlingua.inspection.model_files import examine_manifest
+from interlingua.errors import InterlinguaError, ModelError
+from interlingua.inspection.model_files import examine_manifest, examine_weights
 from interlingua.training.run_folder import RunFolder
 
 __all__ = ["examine_run_records", "text_of_run"]
@@ -24,8 +27,8 @@ _OVERFITTED = 1.03
 """Last validation loss over the best one."""
 _DIVERGED = 1.5
 """Last training loss over the best one."""
-_GREW = 100.0
-"""Last norms of the gradient over those of the middle of the run."""
+_GREW = 50.0
+"""Last norms of the gradient over those of its first half."""
 
 
 def examine_run_records(folder: RunFolder) -> list[Finding]:
@@ -48,6 +51,7 @@ def examine_run_records(folder: RunFolder) -> list[Finding]:
     found += _examine_checkpoints(folder)
     found += _compare_tokenizers(folder)
     found += _compare_corpus(folder)
+    found += _examine_shards(folder.shards)
     return found
 
 
@@ -173,10 +177,10 @@ def _divergence(training: list[Record], validations: list[Record]) -> list[Findi
         if last > _DIVERGED * min(losses) and last > min(losses) + 0.5:
             return [_diverged(f"The training loss was {min(losses):.3f} and is {last:.3f} now.")]
     norms = [r["gradient_norm"] for r in training if _is_number(r.get("gradient_norm"))]
-    if len(norms) >= 6 and norms[-1] > _GREW * max(sorted(norms)[len(norms) // 2], 1e-6):
-        return [
-            _diverged(f"The gradient has a norm of {norms[-1]:.3g}, {_GREW:.0f} times the usual.")
-        ]
+    if len(norms) >= 6:
+        usual = sorted(norms[: len(norms) // 2])[len(norms) // 4]
+        if norms[-1] > _GREW * max(usual, 1e-6):
+            return [_diverged(f"The gradient has a norm of {norms[-1]:.3g}; it was {usual:.3g}.")]
     return []
 
 
@@ -193,7 +197,9 @@ def _diverged(what: str) -> Finding:
 def _examine_checkpoints(folder: RunFolder) -> list[Finding]:
     store = CheckpointStore(folder.checkpoints, keep=2)
     damaged = {step: examine_manifest(store.path(step)) for step in store.steps()}
-    return [
+    whole = [step for step, found in damaged.items() if not found]
+    sick = _examine_newest(store.path(whole[-1])) if whole else []
+    return sick + [
         Finding(
             "corrupt-checkpoint",
             "error" if all(damaged.values()) else "warning",
@@ -204,6 +210,37 @@ def _examine_checkpoints(folder: RunFolder) -> list[Finding]:
         for step, found in damaged.items()
         if found
     ]
+
+
+def _examine_newest(checkpoint: Path) -> list[Finding]:
+    """Look at the weights that a resume would go on with."""
+    try:
+        weights = read_tensors(checkpoint / "model.safetensors")
+    except ModelError:
+        return []
+    return [
+        replace(finding, message=f"{checkpoint}: {finding.message}")
+        for finding in examine_weights(weights)
+    ]
+
+
+def _examine_shards(folder: Path) -> list[Finding]:
+    """Open the tokens that the run trains on, as a resume does."""
+    found = []
+    for part in sorted(folder.glob("*/manifest.json")):
+        try:
+            open_shards(part.parent)
+        except InterlinguaError as error:
+            found.append(
+                Finding(
+                    "corrupt-file",
+                    "error",
+                    (),
+                    f"The tokens of the corpus are damaged: {error}",
+                    "interlingua prepare with the flags of the run writes them again",
+                )
+            )
+    return found
 
 
 def _compare_tokenizers(folder: RunFolder) -> list[Finding]:
@@ -231,8 +268,18 @@ def _compare_corpus(folder: RunFolder) -> list[Finding]:
     try:
         locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
         sizes = {Path(name): int(entry["size"]) for name, entry in locked.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return [
+            Finding(
+                "corrupt-file",
+                "warning",
+                (),
+                f"{folder.corpus_lock} cannot be read ({error}); nobody can tell whether the corpus is still the same.",
+                "restore it from a copy, or train in a new folder",
+            )
+        ]
     changed = [str(p) for p, size in sizes.items() if p.is_file() and p.stat().st_size != size]
     if not changed:
         return []

@@ -252,11 +252,17 @@ def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
 
 
 def read_corpus(
-    config: RunConfig, folder: RunFolder, say: Say, *, writes: bool = True
+    config: RunConfig,
+    folder: RunFolder,
+    say: Say,
+    *,
+    writes: bool = True,
+    fresh: bool = False,
 ) -> RunCorpus:
     """Find the pairs of a run; write the embedded corpus first, if that is what it reads and ``writes`` allows it.
 
-    Files that the run in ``folder`` has read before, and that have not changed, are not read again.
+    Files that the run in ``folder`` has read before, and that have not changed, are not read again. With ``fresh`` that run is going to
+    be moved away, so that what it unpacked cannot be used.
 
     Raises:
         ConfigError: an embedded corpus and files are both asked for.
@@ -264,7 +270,7 @@ def read_corpus(
         OutputError: the embedded corpus cannot be written, or there is no room to unpack one.
         TrainingError: a corpus has to be unpacked, and ``writes`` does not allow it.
     """
-    files, plain = _files_of(config, folder, writes=writes)
+    files, plain = _files_of(config, folder, writes=writes, fresh=fresh)
     corpus = RunCorpus(files, _recall(folder, files), plain)
     if corpus.report:
         say(corpus.report)
@@ -279,11 +285,11 @@ def read_corpus(
 
 
 def _files_of(
-    config: RunConfig, folder: RunFolder, *, writes: bool
+    config: RunConfig, folder: RunFolder, *, writes: bool, fresh: bool
 ) -> tuple[_Files, PlainFiles | None]:
     corpus, seed = config.corpus, config.training.seed
     if not corpus.embedded:
-        plain = find_plain_files(corpus, languages_of(corpus), folder, writes=writes)
+        plain = find_plain_files(corpus, languages_of(corpus), folder, writes=writes, fresh=fresh)
         files = _Files(
             tuple(source for source, _ in plain.training),
             tuple(target for _, target in plain.training),

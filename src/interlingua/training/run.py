@@ -105,7 +105,7 @@ def train(
         corpus = (
             None
             if config.corpus.embedded
-            else read_corpus(config, folder, progress.say, writes=workers.is_first)
+            else read_corpus(config, folder, progress.say, writes=workers.is_first, fresh=fresh)
         )
         if fresh and (old := set_aside(folder.path)):
             progress.say(f"{folder.path}: the earlier run is now {old}")

@@ -103,7 +103,12 @@ class PlainFiles:
 
 
 def find_plain_files(
-    corpus: CorpusConfig, languages: tuple[str, str], folder: RunFolder, *, writes: bool
+    corpus: CorpusConfig,
+    languages: tuple[str, str],
+    folder: RunFolder,
+    *,
+    writes: bool,
+    fresh: bool = False,
 ) -> PlainFiles:
     """Return the text of a run as files of lines; what is none is unpacked, unless that was done before.
 
@@ -112,6 +117,7 @@ def find_plain_files(
         languages: of source and target.
         folder: the run; nothing in it is touched before ``settle``.
         writes: unpack what is missing; else it is an error.
+        fresh: the run there is going to be moved away, and what it has with it.
 
     Raises:
         CorpusError: a file is missing, damaged, or not of its form.
@@ -139,7 +145,7 @@ def find_plain_files(
         for number, ((part, reader), is_job) in enumerate(zip(readers, packed, strict=True), 1)
         if is_job
     ]
-    records = _recall(jobs, folder.corpus)
+    records = None if fresh else _recall(jobs, folder.corpus)
     if records is not None:
         return _assemble(readers, jobs, records, named, folder.corpus)
     if not writes:

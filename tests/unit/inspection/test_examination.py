@@ -234,6 +234,17 @@ def test_outputs_that_are_empty_are_found(model: Path, pairs: list[SentencePair]
     assert found["same-output"] == "error"
 
 
+def test_outputs_that_are_empty_are_found_without_text_too(model: Path) -> None:
+    def fault(weights: Weights) -> None:
+        name = next(
+            n for n in weights if "decoder" in n and "feed" in n and n.endswith("norm.bias")
+        )
+        table = weights.get("output.weight", weights["source_embedding.table.weight"])
+        weights[name] += 20 * table[3] / table[3].norm()
+
+    assert severities(examine_model(change(model, fault)))["empty-outputs"] == "error"
+
+
 def _run(tmp_path: Path, model: Path, records: list[dict[str, object]]) -> Path:
     run = tmp_path / "run"
     shutil.copytree(model, run / "model")
@@ -305,6 +316,31 @@ def test_a_damaged_checkpoint_is_found(tmp_path: Path, model: Path) -> None:
     assert severities(examine_model(run)) == {"corrupt-checkpoint": "warning"}
     (run / "checkpoints" / "step-10" / "model.safetensors").unlink()
     assert severities(examine_model(run)) == {"corrupt-checkpoint": "error"}
+
+
+def test_a_checkpoint_with_a_weight_that_is_no_number_is_found(tmp_path: Path, model: Path) -> None:
+    run = _run(tmp_path, model, [])
+    folder = run / "checkpoints" / "step-10"
+    folder.mkdir(parents=True)
+    write_tensors(folder / "model.safetensors", {"weight": torch.full((2, 2), torch.nan)})
+    write_manifest(folder)
+    assert severities(examine_model(run)) == {"nan-weights": "error"}
+
+
+def test_a_gradient_that_explodes_is_found(tmp_path: Path, model: Path) -> None:
+    records = _curves(FALLING, [])
+    for record, norm in zip(records, [3.0, 1.0, 1.0, 1.2, 9.0, 80.0, 900.0, 7000.0], strict=True):
+        record["gradient_norm"] = norm
+    assert severities(examine_model(_run(tmp_path, model, records))) == {"diverged": "error"}
+
+
+def test_tokens_and_lock_that_are_damaged_are_found(tmp_path: Path, model: Path) -> None:
+    run = _run(tmp_path, model, [])
+    (run / "corpus.lock").write_text("{", encoding="utf-8")
+    assert severities(examine_model(run)) == {"corrupt-file": "warning"}
+    (run / "shards" / "training").mkdir(parents=True)
+    (run / "shards" / "training" / "manifest.json").write_text("{", encoding="utf-8")
+    assert [each.severity for each in examine_model(run).ranked] == ["error", "warning"]
 
 
 def test_a_run_without_a_model_says_so(tmp_path: Path, model: Path) -> None:
