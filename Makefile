@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-full check format build clean \
-	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en
+	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,5 +81,11 @@ prove-exports: $(READY) ## the demo in every format, each copy against its model
 prove-plan: $(READY) ## `plan` against real runs on five configurations, three times each (fifteen minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
 
+prove-tokenizers: $(READY) ## five million lines, a million random strings, hostile texts (an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_tokenizers.py
+
 prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scale.py
+
+prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
+	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)

@@ -30,7 +30,7 @@ def export(
 
     Args:
         model: run folder or model folder.
-        format: ctranslate2, marian, onnx or html.
+        format: ctranslate2, marian, onnx, html or argos.
         output: folder to write, which must not be there yet.
         quantization: numbers of the weights, such as int8; by default the model's own, float32, and int8 for html.
         verify: file of source sentences for the proof, and a second one of their translations; by default the

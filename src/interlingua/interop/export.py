@@ -13,7 +13,7 @@ from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_run
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
-FORMATS = ("ctranslate2", "marian", "onnx", "html")
+FORMATS = ("ctranslate2", "marian", "onnx", "html", "argos")
 
 CARD = "README.md"
 
@@ -120,6 +120,10 @@ def _exporter_of(name: str) -> Exporter:
         from interlingua.interop import html_export
 
         return html_export
+    if name == "argos":
+        from interlingua.interop import argos_export
+
+        return argos_export
     raise ConfigError(f"--format {name}: is none of {', '.join(FORMATS)}")
 
 

@@ -1,0 +1,251 @@
+"""Tokenizers at scale: memory and time of training, what random text becomes, and what long text costs.
+
+``--only train`` makes millions of distinct lines by varying real ones, and trains every kind on them through the command
+that a user types. ``--only text`` sends random Unicode strings and every code point through every kind.
+``--only cost`` doubles the length of hostile texts and compares the times.
+"""
+
+import argparse
+import itertools
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine
+from prove_scale import watch
+
+from interlingua.tokenization.foreign import load_sentencepiece, load_subword_nmt, load_wordpiece
+from interlingua.tokenization.piece_document import describe_pieces, restore_pieces
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.sentencepiece_writing import write_sentencepiece
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.train import train_tokenizer
+
+KINDS = ("bpe", "unigram", "wordpiece", "word", "char", "byte-level")
+MOST_MEMORY = 4 << 30
+MOST_RATIO = 2.3
+TRAPS = [
+    *("<pad>", "</s>", "<s>", "<unk>", "<0x41>", "\u2581", "@@", "##", "</w>", "[UNK]"),
+    *("\u0301", "\U0001f469\u200d\U0001f467", "\u202e", "\u2066", "\ufdd0", "\U0010ffff", "\ue000"),
+    *("\0", "\x85", "\u2028", "\ufeff", "\r", "\n", "\t", " ", "  ", "\u3000", "e\u0323\u0301"),
+]
+
+
+def main() -> None:
+    """Do all, or one part."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("train", "text", "cost"))
+    parser.add_argument("--lines", type=int, default=5_000_000)
+    parser.add_argument("--strings", type=int, default=1_000_000)
+    parser.add_argument("--length", type=int, default=500_000, help="of a text, and twice that")
+    parser.add_argument("--seed", type=int, default=None, help="of the random strings")
+    arguments = parser.parse_args()
+    print(describe_machine(), flush=True)
+    parts: dict[str, Callable[[], bool]] = {
+        "train": lambda: prove_training(arguments.lines),
+        "text": lambda: prove_text(arguments.strings, arguments.seed),
+        "cost": lambda: prove_cost(arguments.length),
+    }
+    chosen = [arguments.only] if arguments.only else list(parts)
+    outcomes = [parts[name]() for name in chosen]
+    sys.exit(0 if all(outcomes) else 1)
+
+
+def prove_training(number: int) -> bool:
+    """Train every kind on ``number`` lines; return whether each stayed within the memory."""
+    folder = Path(tempfile.mkdtemp(prefix="interlingua-tokenizers-"))
+    fine = True
+    try:
+        text = folder / "text"
+        with text.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(itertools.islice(vary(real_lines()), number))
+        print(f"{number:,} different lines, {text.stat().st_size / 1e6:,.0f} MB", flush=True)
+        for kind in KINDS:
+            flags = ["--byte-level"] if kind == "byte-level" else ["--kind", kind]
+            output = folder / f"{kind}.json"
+            command = [sys.executable, "-m", "interlingua", "tokenizer", "train", str(text)]
+            done = watch([*command, "--output", str(output), "--vocabulary-size", "32000", *flags])
+            told = done.output.strip().partition(": ")[2]
+            print(
+                f"{kind}: {done.processor:.0f} s of processor time, {done.peak / 2**20:,.0f} MiB; {told}",
+                flush=True,
+            )
+            fine = fine and done.peak <= MOST_MEMORY
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return fine
+
+
+def real_lines() -> list[str]:
+    """Return the lines of many languages that the variations are made of."""
+    folder = corpora()
+    files = [
+        *sorted((folder / "flores200").glob("devtest.*")),
+        *(
+            folder / f"{name}/train.{side}"
+            for name in ("multi30k_en_de", "news_en_de")
+            for side in ("en", "de")
+        ),
+        *(folder / f"tanaka_en_ja/train.{side}" for side in ("en", "ja")),
+    ]
+    lines = [line for file in files for line in file.read_text("utf-8").split("\n") if line]
+    return sorted(set(lines))
+
+
+def vary(lines: list[str]) -> Iterator[str]:
+    """Yield lines without end, no two equal: one word replaced by another, and a number of its own at the end."""
+    split = [line.split(" ") for line in lines]
+    words = sorted({word for line in split for word in line})
+    for index in itertools.count():
+        line = split[index % len(split)].copy()
+        line[index // 7 % len(line)] = words[index * 7919 % len(words)]
+        yield f"{' '.join(line)} {index}\n"
+
+
+def trained() -> dict[str, PieceTokenizer]:
+    """Return a small tokenizer of every kind, trained on sixteen languages."""
+    files = sorted((corpora() / "flores200").glob("devtest.*"))
+    lines = [line for file in files for line in file.read_text("utf-8").split("\n")[:200]]
+    found = {}
+    for kind in KINDS:
+        name, byte_level = ("bpe", True) if kind == "byte-level" else (kind, False)
+        learnt = train_tokenizer(lines, kind=name, vocabulary_size=4000, byte_level=byte_level)
+        assert isinstance(learnt, PieceTokenizer)
+        found[kind] = learnt
+    return found
+
+
+def prove_text(number: int, seed: int | None) -> bool:
+    """Send ``number`` random strings and every code point through every kind; return whether nothing was lost."""
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    fine = True
+    for kind, tokenizer in trained().items():
+        roll, lost = random.Random(seed), 0
+        for text in itertools.chain(every_code_point(), random_strings(roll, number)):
+            ids = tokenizer.encode_batch([text])[0]
+            if tokenizer.decode(ids) != tokenizer.normalise(text) or not {0, 1, 2, 3}.isdisjoint(
+                ids
+            ):
+                lost += 1
+                print(f"{kind}: {text!a} is lost")
+        print(
+            f"{kind}: {number:,} random strings (seed {seed}) and every code point alone and in context, {lost} lost",
+            flush=True,
+        )
+        fine = fine and not lost
+    return fine
+
+
+def every_code_point() -> Iterator[str]:
+    """Yield every code point but surrogates, alone and between letters."""
+    for code in itertools.chain(range(0xD800), range(0xE000, 0x110000)):
+        yield chr(code)
+        yield f"the {chr(code)}cat{chr(code)} "
+
+
+def random_strings(roll: random.Random, number: int) -> Iterator[str]:
+    """Yield strings of code points from planes and blocks drawn at random, and of traps."""
+    for _ in range(number):
+        text = []
+        for _ in range(roll.randrange(1, 12)):
+            if roll.random() < 0.3:
+                text.append(roll.choice(TRAPS))
+                continue
+            top = roll.choice((0x80, 0x250, 0x1000, 0x3100, 0xFFFF, 0x20000, 0x10FFFF))
+            code = roll.randrange(top)
+            text.append("a" if 0xD800 <= code < 0xE000 else chr(code))
+        yield "".join(text)
+
+
+def long_texts(length: int) -> dict[str, str]:
+    """Return hostile texts of ``length`` characters; the shorter is the beginning of the longer."""
+    roll = random.Random(1)
+    marks = [chr(code) for code in range(0x300, 0x370)]
+    return {
+        "a": "a" * length,
+        "spaces": " " * length,
+        "combining marks": "".join(roll.choices(marks, k=length)),
+        "random letters": "".join(roll.choices("abcdefghijklmnopqrstuvwxyz", k=length)),
+        "many characters in one word": "".join(
+            chr(roll.randrange(0x4E00, 0x9FFF)) for _ in range(length)
+        ),
+    }
+
+
+def prove_cost(length: int) -> bool:
+    """Encode and decode texts of ``length`` and of twice that; return whether no time more than doubles, but for noise."""
+    fine = True
+    folder = Path(tempfile.mkdtemp(prefix="interlingua-tokenizers-"))
+    try:
+        for name, tokenizer in cost_subjects(folder).items():
+            for text_name, text in long_texts(2 * length).items():
+                ratios = cost_ratios(tokenizer, text, length)
+                worst = max(ratios.values())
+                shown = ", ".join(f"{what} {ratio:.2f}" for what, ratio in ratios.items())
+                print(f"{name}, {length:,} and twice as many {text_name}: {shown}", flush=True)
+                fine = fine and worst <= MOST_RATIO
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return fine
+
+
+def cost_subjects(folder: Path) -> dict[str, Tokenizer]:
+    """Return tokenizers of every kind, and of every reader."""
+    subjects: dict[str, Tokenizer] = dict(trained())
+    write_sentencepiece(subjects["unigram"], folder / "unigram.model")
+    subjects["unigram"].save(folder / "hugging.json")
+    subjects["SentencePiece"] = load_sentencepiece(folder / "unigram.model")
+    subjects["subword-nmt"] = load_subword_nmt(corpora() / "subword/bpe.ref")
+    subjects["BERT"] = load_wordpiece(corpora() / "subword/bert-base-uncased-vocab.txt")
+    return subjects
+
+
+def cost_ratios(tokenizer: Tokenizer, text: str, length: int) -> dict[str, float]:
+    """Return time(2n) / time(n) of encoding, decoding and sampling; each is the median of three."""
+    short, long = text[:length], text[: 2 * length]
+    ids = [tokenizer.encode(one).ids for one in (short, long)]
+    ratios = {
+        "encode": timed(tokenizer, long, "encode") / timed(tokenizer, short, "encode"),
+        "decode": median_time(lambda: tokenizer.decode(ids[1]))
+        / median_time(lambda: tokenizer.decode(ids[0])),
+    }
+    if tokenizer.kind in ("bpe", "unigram", "wordpiece") and isinstance(tokenizer, PieceTokenizer):
+        ratios["sample"] = timed(tokenizer, long, "sample") / timed(tokenizer, short, "sample")
+    return ratios
+
+
+def timed(tokenizer: Tokenizer, text: str, what: str) -> float:
+    """Return the processor time of encoding or sampling ``text`` with nothing remembered."""
+    times = []
+    for _ in range(3):
+        fresh = (
+            restore_pieces(describe_pieces(tokenizer))
+            if isinstance(tokenizer, PieceTokenizer)
+            else tokenizer
+        )
+        start = time.process_time()
+        if what == "encode":
+            fresh.encode(text)
+        else:
+            fresh.encode_sampled(text, probability=0.1, seed=1, epoch=0, pair=0, side=0)
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def median_time(work: Callable[[], object]) -> float:
+    """Return the median processor time of three calls."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()
