@@ -30,7 +30,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
-from interlingua.cli_interop import export
+from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_score import score
 from interlingua.cli_split import split
@@ -315,6 +315,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     merge,
     plan,
     export,
+    import_,
     doctor,
     clean,
     download,
