@@ -23,7 +23,8 @@ def clean(
     """Drop the pairs of a corpus that would harm a model: both sides of a pair, never one.
 
     The pairs that stay keep their order and every byte. Rules: empty, encoding, copied, length-ratio, long-line,
-    number-mismatch, mixed-script, wrong-language, leakage, duplicate, near-duplicate.
+    number-mismatch, mixed-script, wrong-language, swapped-sides, leakage,
+    duplicate, near-duplicate.
 
     Args:
         output: folder for the two cleaned files and dropped.tsv, the dropped lines with the reasons.
@@ -60,6 +61,7 @@ def clean(
         held_out=tuple(held_out.values()),
         dropped=dropped,
         dry_run=dry_run,
+        identify_languages=rule.identify_languages,
     )
     cleaned = clean_corpus(job)
     say(cleaned.to_json() if json else cleaned.to_text())

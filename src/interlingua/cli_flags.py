@@ -152,6 +152,8 @@ class RuleFlags:
     """long-line: characters of the longest line that stays."""
     max_words: int = 250
     """long-line: words of the longest line that stays."""
+    identify_languages: bool = False
+    """wrong-language, swapped-sides: look at the language of lines, not only at their script; takes longer."""
 
 
 @dataclass(frozen=True, slots=True)

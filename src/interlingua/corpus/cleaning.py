@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.corpus.findings import show_text
+from interlingua.corpus.languages import examine_languages
 from interlingua.corpus.pair_rules import BITS, CODES, Limits, decode_line
 from interlingua.corpus.survey import (
     Survey,
@@ -30,6 +31,7 @@ __all__ = ["DEFAULT_RULES", "RULES", "Cleaned", "CleaningJob", "clean_corpus"]
 
 RULES = (
     *dict.fromkeys(CODES.get(fault, fault) for fault in BITS),
+    "swapped-sides",
     "duplicate",
     "near-duplicate",
     "leakage",
@@ -58,6 +60,7 @@ class CleaningJob:
         held_out: files of validation and test, two by two; pairs with a source of theirs leak.
         dropped: file for the numbers of the dropped lines; ``dropped.tsv`` in ``output`` by default.
         dry_run: look, and write none of the cleaned files.
+        identify_languages: look for lines in another language, which takes longer than all the rest.
     """
 
     source: Path
@@ -68,6 +71,7 @@ class CleaningJob:
     held_out: tuple[tuple[Path, Path], ...] = ()
     dropped: Path | None = None
     dry_run: bool = False
+    identify_languages: bool = False
 
     def check(self) -> None:
         """Refuse what cannot be meant, before anything is read.
@@ -81,6 +85,8 @@ class CleaningJob:
             raise ConfigError(f"rule {unknown[0]!r} is none of {', '.join(RULES)}")
         if not self.rules:
             raise ConfigError(f"no rule is left; name some of {', '.join(RULES)}")
+        if self.rules == ("swapped-sides",) and not self.identify_languages:
+            raise ConfigError("the rule swapped-sides needs --identify-languages")
         if self.rules == ("leakage",) and not self.held_out:
             raise ConfigError(
                 "the rule leakage needs what could leak: --test-source and --test-target, or --valid-..."
@@ -219,13 +225,7 @@ def clean_corpus(job: CleaningJob, *, processes: int | None = None) -> Cleaned:
 
 def _apply_rules(job: CleaningJob, survey: Survey) -> dict[str, Mask]:
     """Return for each rule the pairs that break it."""
-    broken: dict[str, Mask] = {}
-    for rule in RULES:
-        bits = sum(bit for fault, bit in BITS.items() if CODES.get(fault, fault) == rule)
-        if rule not in job.rules:
-            continue
-        if bits:
-            broken[rule] = (survey.faults & np.uint32(bits)) != 0
+    broken = _apply_pair_rules(job, survey)
     keep = ~_any(broken, len(survey.faults))
     if "leakage" in job.rules:
         broken["leakage"] = np.zeros(len(keep), np.bool_)
@@ -242,6 +242,22 @@ def _apply_rules(job: CleaningJob, survey: Survey) -> dict[str, Mask]:
             broken[rule] = np.zeros(len(keep), np.bool_)
             broken[rule][keep] = find_repeats(keys[keep])
             keep &= ~broken[rule]
+    return broken
+
+
+def _apply_pair_rules(job: CleaningJob, survey: Survey) -> dict[str, Mask]:
+    """Return the pairs that break the rules that look at one pair only."""
+    broken: dict[str, Mask] = {}
+    for rule in job.rules:
+        bits = sum(bit for fault, bit in BITS.items() if CODES.get(fault, fault) == rule)
+        if bits:
+            broken[rule] = (survey.faults & np.uint32(bits)) != 0
+    if job.identify_languages:
+        languages = examine_languages(job.source, job.target)
+        if "wrong-language" in job.rules:
+            broken["wrong-language"] |= languages.foreign
+        if "swapped-sides" in job.rules:
+            broken["swapped-sides"] = languages.swapped
     return broken
 
 

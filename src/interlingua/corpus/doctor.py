@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.damage import DAMAGES
 from interlingua.corpus.findings import Finding, Report, Severity, show_text
+from interlingua.corpus.languages import examine_languages, language_code
+from interlingua.corpus.line_shift import Stretch, find_stretches
 from interlingua.corpus.lines import read_raw_lines
 from interlingua.corpus.pair_rules import BITS, CODES, Limits, decode_line
+from interlingua.corpus.parallel import language_of
 from interlingua.corpus.survey import (
     KeysOfLines,
     Survey,
@@ -26,6 +29,9 @@ __all__ = ["CorpusParts", "examine_corpus"]
 
 MOST_LINES = 10_000
 """Lines that a finding names at most; its message tells how many there are."""
+
+SMALL = 10_000
+"""Pairs below which a corpus is called small."""
 
 _SHOWN = 70
 
@@ -128,10 +134,12 @@ def examine_corpus(parts: CorpusParts, *, processes: int | None = None) -> Repor
         processes=default_processes() if processes is None else processes,
     )
     findings = [
-        *_find_unequal(parts.source, parts.target, survey.num_lines),
+        *_find_misalignment(parts, survey.num_lines),
         *_find_marks(parts, survey),
         *_find_faults(parts, survey),
         *_find_repeats(parts, survey.keys),
+        *_find_language_faults(parts, survey),
+        *_find_too_small(survey),
     ]
     for name, files in held_out.items():
         keys = survey_keys(*files)
@@ -139,25 +147,152 @@ def examine_corpus(parts: CorpusParts, *, processes: int | None = None) -> Repor
     return Report(f"{parts.source} | {parts.target}", tuple(findings))
 
 
-def _find_unequal(source: Path, target: Path, counts: tuple[int, int]) -> Iterator[Finding]:
+def _find_misalignment(parts: CorpusParts, counts: tuple[int, int]) -> Iterator[Finding]:
+    """Compare the numbers of lines, and find where lines stop belonging together."""
+    source, target = parts.source, parts.target
     for path, count in zip((source, target), counts, strict=True):
         if not count:
             yield Finding("empty", "error", (), f"{path} is empty.", "give a file that holds text")
+    stretches = find_stretches(source, target, counts) if all(counts) else []
+    before = 0
+    remedies = []
+    for stretch in stretches:
+        remedies.append(_mend_shift(parts, stretch, before, counts))
+        yield _report_stretch(stretch, len(stretches), min(counts), remedies[-1])
+        before = before if stretch.lag is None else stretch.lag
     if counts[0] == counts[1]:
         return
     longer = source if counts[0] > counts[1] else target
     kept = min(counts)
     name = shlex.quote(str(longer))
+    where = (
+        f"They seem to part at line {stretches[0].first:,}."
+        if stretches
+        else f"No shift was found, so that the last lines of {longer} may be all that is too much."
+    )
     yield Finding(
         code="unequal-lines",
         severity="error",
-        lines=(kept + 1,),
+        lines=(stretches[0].first if stretches else kept + 1,),
         message=(
             f"{source} has {counts[0]:,} lines and {target} has {counts[1]:,}. Line N of one must be the "
-            "translation of line N of the other, so that training would refuse them."
+            f"translation of line N of the other, so that training would refuse them. {where}"
         ),
-        remedy=f"head -n {kept} {name} > {name}.cut",
+        remedy=remedies[0] if stretches else f"head -n {kept} {name} > {name}.cut",
     )
+
+
+def _report_stretch(stretch: Stretch, number: int, num_lines: int, remedy: str) -> Finding:
+    lines = stretch.last - stretch.first + 1
+    until = "to the end" if stretch.last >= num_lines else f"to line {stretch.last:,}"
+    if stretch.lag is None:
+        what = f"From line {stretch.first:,} {until} the two sides do not belong together, nor with lines nearby"
+    else:
+        what = (
+            f"From about line {stretch.first:,} {until}, source line N belongs to target line "
+            f"N {'+' if stretch.lag > 0 else '-'} {abs(stretch.lag)}"
+        )
+    again = " Mend the first one, and examine the result." if number > 1 else ""
+    return Finding(
+        code="line-shift",
+        severity="error",
+        lines=(stretch.first,),
+        message=(
+            f"{what} ({lines:,} lines, log odds {stretch.gain:,.0f}). A model would learn that every source may "
+            f"mean anything.{again}"
+        ),
+        remedy=remedy,
+    )
+
+
+def _mend_shift(parts: CorpusParts, stretch: Stretch, before: int, counts: tuple[int, int]) -> str:
+    """Write the command that takes out the lines too many, so that both sides go on together."""
+    names = [shlex.quote(str(path)) for path in (parts.source, parts.target)]
+    if stretch.lag is None:
+        cut = f"{stretch.first},{stretch.last}d"
+        return "; ".join(f"sed '{cut}' {name} > {name}.fixed" for name in names)
+    more = stretch.lag - before
+    first = stretch.first + (before if more > 0 else more)
+    kept = min(counts[0] + min(more, 0), counts[1] - max(more, 0))
+    cut = f"sed '{max(first, 1)},{max(first, 1) + abs(more) - 1}d'"
+    edited, other = (names[1], names[0]) if more > 0 else (names[0], names[1])
+    return (
+        f"{cut} {edited} | head -n {kept} > {edited}.fixed; head -n {kept} {other} > {other}.fixed"
+    )
+
+
+def _find_language_faults(parts: CorpusParts, survey: Survey) -> Iterator[Finding]:
+    """Compare the languages of the sides with the names of the files, and of single lines with their side."""
+    found = examine_languages(parts.source, parts.target)
+    named = [language_code(language_of(path)) for path in (parts.source, parts.target)]
+    if None not in named and named[0] != named[1] and found.sides == (named[1], named[0]):
+        yield Finding(
+            "swapped-sides",
+            "error",
+            (),
+            f"{parts.source} is in the language {found.sides[0]} and {parts.target} in {found.sides[1]}, the other "
+            "way round than their names say: a model would translate in the wrong direction.",
+            f"interlingua doctor --source {shlex.quote(str(parts.target))} "
+            f"--target {shlex.quote(str(parts.source))}",
+        )
+    else:
+        for path, name, language in zip(
+            (parts.source, parts.target), named, found.sides, strict=True
+        ):
+            if name is not None and language is not None and name != language:
+                yield Finding(
+                    "wrong-language",
+                    "error",
+                    (),
+                    f"{path} is in the language {language}, not in {name} as its name says.",
+                    "give the right file",
+                )
+    copied = (survey.faults & np.uint32(BITS["copied"] | BITS["wrong-script"])) != 0
+    told = (
+        (
+            "swapped-sides",
+            found.swapped,
+            "have changed sides: the source looks like the target side",
+        ),
+        (
+            "wrong-language",
+            found.foreign & ~copied,
+            "have a side in another language than its file"
+            + (f" ({_list_languages(found.others)})" if found.others else ""),
+        ),
+    )
+    for code, mask, why in told:
+        places = np.flatnonzero(mask)
+        if len(places):
+            share = len(places) / len(mask)
+            several = len(places) > 2 and share >= 0.001
+            yield Finding(
+                code,
+                "error" if share >= 0.02 and several else "warning" if several else "note",
+                _number(places),
+                f"{_count(len(places), 'pair')} ({share:.2%}) {why}. For example\n"
+                + _quote(parts, int(places[0])),
+                parts.clean(f"--rules {code} --identify-languages"),
+            )
+
+
+def _list_languages(others: dict[str, int]) -> str:
+    ranked = sorted(others.items(), key=lambda item: -item[1])
+    more = f" and {len(ranked) - 4} more" if len(ranked) > 4 else ""
+    return ", ".join(f"{code}: {count:,}" for code, count in ranked[:4]) + more
+
+
+def _find_too_small(survey: Survey) -> Iterator[Finding]:
+    pairs = len(survey.faults)
+    if pairs < SMALL:
+        yield Finding(
+            "too-small",
+            "note",
+            (),
+            f"{_count(pairs, 'pair')} with {survey.words[0]:,} source and {survey.words[1]:,} target words are few "
+            "to learn to translate from; a small vocabulary and a small model lose least.",
+            "add pairs; what train would choose: interlingua plan with the same --source and --target",
+        )
 
 
 def _find_marks(parts: CorpusParts, survey: Survey) -> Iterator[Finding]:

@@ -1,0 +1,245 @@
+"""Which lines are in another language than their side, and which pairs have changed sides.
+
+Two judges. A character model of each side, learnt from the corpus itself, knows no language and tells the two sides
+from each other. ``py3langid``, whose model comes with the package, knows 140 languages; a line counts only if it is
+sure, and the language of a side is that of most blocks of its lines, as single short sentences tell too little.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.pair_rules import decode_line
+from interlingua.corpus.survey import read_pairs
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+__all__ = ["Languages", "examine_languages", "language_code"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_BUCKETS = 1 << 16
+_LEARNT_LINES = 30_000
+_IDENTIFIED = 20_000
+"""Lines of either side that are asked about one by one: all, or those least like their side."""
+
+_BLOCK_LINES = 20
+_BLOCKS = 40
+_SURE, _LIKELY, _ALONE = 8.0, 3.0, 15.0
+"""Log odds from which a line counts; from which it does if several others do; and if it is the only one."""
+
+_SEVERAL = 3
+_ALIKE = {
+    ("en", "pcm"),
+    ("hi", "mr"),
+    ("de", "lb"),
+    ("no", "da"),
+    ("hr", "bs"),
+    ("sr", "hr"),
+    ("ro", "la"),
+}
+
+_APART, _APART_A_CHARACTER = 6.0, 0.25
+_ALIASES = {
+    "arb": "ar", "ara": "ar", "ces": "cs", "cze": "cs", "deu": "de", "ger": "de", "eng": "en", "fra": "fr", "fre": "fr",
+    "hin": "hi", "jpn": "ja", "kor": "ko", "npi": "ne", "nep": "ne", "ron": "ro", "rum": "ro", "rus": "ru", "swh": "sw",
+    "swa": "sw", "tha": "th", "vie": "vi", "yor": "yo", "zho": "zh", "chi": "zh", "spa": "es", "ita": "it", "por": "pt",
+    "nld": "nl", "dut": "nl", "pol": "pl", "tur": "tr", "ukr": "uk", "fin": "fi", "swe": "sv", "dan": "da", "ell": "el",
+    "heb": "he", "hun": "hu", "bul": "bg", "cmn": "zh", "est": "et", "lit": "lt", "lav": "lv",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """What the languages of a corpus are.
+
+    Attributes:
+        sides: the language of source and target as two letters; None if the blocks of a side do not agree.
+        swapped: the pairs whose source looks like the target side, and the other way round.
+        foreign: the pairs of which one side is in another language.
+        others: the languages that these are in, and how many lines each has.
+    """
+
+    sides: tuple[str | None, str | None]
+    swapped: Mask
+    foreign: Mask
+    others: dict[str, int]
+
+
+def language_code(code: str | None) -> str | None:
+    """Return the two letters of a language code (``deu_Latn``, ``de-AT``), or the code if it is none we know."""
+    if code is None:
+        return None
+    plain = code.replace("_", "-").split("-")[0].lower()
+    plain = _ALIASES.get(plain, plain)
+    return plain if plain in _identifier().labels else None
+
+
+def examine_languages(source: Path, target: Path) -> Languages:
+    """Read a parallel corpus, and tell which lines are not in the language of their side.
+
+    Raises:
+        CorpusError: a file is missing or not readable.
+    """
+    models = _learn_sides(source, target)
+    scores = [models.score(sources, targets) for sources, targets in _blocks(source, target)]
+    # (4, lines): like the own side rather than the other one, for source and target; like the own side at all
+    found = np.concatenate([np.zeros((4, 0)), *scores], axis=1)
+    apart = [_is_apart(found[side], found[2 + side]) for side in (0, 1)]
+    sides = [_language_of_blocks(source, target, side, found.shape[1]) for side in (0, 1)]
+    if sides[0] is not None and sides[0] == sides[1]:
+        apart = [np.zeros_like(each) for each in apart]
+    swapped = apart[0] & apart[1]
+    foreign = apart[0] ^ apart[1]
+    others = Counter[str]()
+    for side, language in enumerate(sides):
+        if language is None:
+            continue
+        places = _least_alike(found[2 + side])
+        mask, counts = _find_foreign(source, target, side, places, language, found.shape[1])
+        others.update(counts)
+        foreign |= mask
+    return Languages((sides[0], sides[1]), swapped, foreign & ~swapped, dict(others))
+
+
+@dataclass(frozen=True, slots=True)
+class _SideModels:
+    """Logarithms of the chances of three characters in a row, on either side; (2, buckets)."""
+
+    tables: Floats
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> Floats:
+        rows = []
+        for side, lines in enumerate((sources, targets)):
+            buckets, starts, lengths = _trigrams(lines)
+            own = np.add.reduceat(self.tables[side][buckets], starts)
+            other = np.add.reduceat(self.tables[1 - side][buckets], starts)
+            rows.append((own - other, np.stack([own, lengths])))
+        mean = [own / lengths for _, (own, lengths) in rows]
+        return np.stack([rows[0][0], rows[1][0], *mean])
+
+
+def _learn_sides(source: Path, target: Path) -> _SideModels:
+    counts = np.full((2, _BUCKETS), 0.01)
+    lines_left = _LEARNT_LINES
+    for sides in _blocks(source, target):
+        for side, lines in enumerate(sides):
+            buckets, _, _ = _trigrams(lines[:lines_left])
+            counts[side] += np.bincount(buckets, minlength=_BUCKETS)
+        lines_left -= len(sides[0])
+        if lines_left <= 0:
+            break
+    return _SideModels(np.log(counts / counts.sum(axis=1, keepdims=True)))
+
+
+def _trigrams(lines: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Return the buckets of all trigrams of ``lines``, where those of each line begin, and how many there are."""
+    padded = [f" {line[:400].casefold()}  " for line in lines]
+    text = "".join(padded).encode("utf-32-le", "surrogatepass")
+    characters = np.frombuffer(text, np.uint32).astype(np.int64)
+    mixed = characters * 7919
+    mixed[:-1] += characters[1:] * 104729
+    mixed[:-2] += characters[2:] * 1299709
+    lengths = np.array([len(line) for line in padded], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return (mixed ^ (mixed >> 15)) % _BUCKETS, starts, lengths.astype(np.float64)
+
+
+def _is_apart(odds: Floats, mean: Floats) -> Mask:
+    """Tell which lines look like the other side; ``mean`` only gives the length of what ``odds`` sums up."""
+    usual = np.median(odds) if len(odds) else 0.0
+    return (odds < -_APART) & (usual > 2 * _APART) & (odds < -_APART_A_CHARACTER * usual)
+
+
+def _least_alike(mean: Floats) -> NDArray[np.intp]:
+    if len(mean) <= _IDENTIFIED:
+        return np.arange(len(mean))
+    return np.sort(np.argpartition(mean, _IDENTIFIED)[:_IDENTIFIED])
+
+
+def _blocks(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]:
+    for sources, targets in read_pairs(source, target):
+        both = min(len(sources), len(targets))
+        if both:
+            yield (
+                [decode_line(line) for line in sources[:both]],
+                [decode_line(line) for line in targets[:both]],
+            )
+
+
+def _language_of_blocks(source: Path, target: Path, side: int, num_lines: int) -> str | None:
+    """Return the language that two thirds of the blocks of a side have, or None."""
+    every = max(1, num_lines // (_BLOCK_LINES * _BLOCKS))
+    votes: Counter[str] = Counter()
+    words: Counter[str] = Counter()
+    number = 0
+    for sides in _blocks(source, target):
+        for start in range(0, len(sides[side]), _BLOCK_LINES):
+            if number % every == 0:
+                text = " ".join(sides[side][start : start + _BLOCK_LINES])
+                votes[_rank(text)[0][0]] += 1
+                words.update(text.split())
+            number += 1
+    few = (
+        2 * len(words) < words.total() ** 0.6
+    )  # commands, letters: no language has so few different words
+    if not votes or few:
+        return None
+    language, most = votes.most_common(1)[0]
+    return language if most * 3 >= votes.total() * 2 else None
+
+
+def _find_foreign(
+    source: Path,
+    target: Path,
+    side: int,
+    places: NDArray[np.intp],
+    language: str,
+    num_lines: int,
+) -> tuple[Mask, Counter[str]]:
+    """Ask about single lines; return which surely are in another language, and in which."""
+    guesses: list[tuple[int, str, float]] = []
+    first = 0
+    for sides in _blocks(source, target):
+        lines = sides[side]
+        inside = places[(places >= first) & (places < first + len(lines))]
+        for place in inside.tolist():
+            text = lines[place - first]
+            if sum(map(str.isalpha, text[:200])) < 8:
+                continue
+            ranked = _rank(text[:400])
+            if ranked[0][0] != language:
+                own = next((score for code, score in ranked if code == language), -np.inf)
+                guesses.append((place, ranked[0][0], ranked[0][1] - own))
+        first += len(lines)
+    sure = Counter(code for _, code, odds in guesses if odds >= _SURE)
+    found = np.zeros(num_lines, np.bool_)
+    others: Counter[str] = Counter()
+    for place, code, odds in guesses:
+        if (
+            odds >= (_LIKELY if sure[code] >= _SEVERAL else _ALONE)
+            and (language, code) not in _ALIKE
+        ):
+            found[place] = True
+            others[code] += 1
+    return found, others
+
+
+def _rank(text: str) -> list[tuple[str, float]]:
+    ranked: list[tuple[str, float]] = _identifier().rank(text.encode("utf-8", "replace"))
+    return ranked
+
+
+@cache
+def _identifier() -> "LanguageIdentifier":
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
