@@ -74,6 +74,10 @@ prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hou
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 
+.PHONY: prove-exports
+prove-exports: $(READY) ## the demo in every format, each copy against its model (fifteen minutes)
+	$(BIN)/python benchmarks/prove_exports.py
+
 prove-plan: $(READY) ## `plan` against real runs on five configurations, three times each (fifteen minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
 

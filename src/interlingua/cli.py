@@ -28,7 +28,7 @@ from interlingua.cli_flags import (
     TextFlags,
     spell_out,
 )
-from interlingua.cli_interop import export
+from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_split import split
 from interlingua.cli_streams import (
@@ -309,6 +309,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     merge,
     plan,
     export,
+    import_,
     doctor,
     clean,
     download,

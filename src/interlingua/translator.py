@@ -1,12 +1,13 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, Unpack
 
 import torch
@@ -25,7 +26,7 @@ from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.decoding.search import search
 from interlingua.decoding.words import BannedPhrases, Lexicon
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.transformer import Transformer
@@ -71,7 +72,9 @@ class Translator:
     ) -> None:
         self.device = choose_device(device)
         self.compiled = compiled
-        self.model = model.to(self.device) if isinstance(model, nn.Module) else model
+        self._model = model.to(self.device) if isinstance(model, nn.Module) else model
+        self._read_again: Callable[[], Transformer] | None = None
+        self._reading = Lock()
         self.tokenizers = tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
@@ -116,7 +119,7 @@ class Translator:
             loaded = load_model_folder(Path(path), build_model=build_model)
         else:
             loaded = load_with_adapter(Path(path), Path(adapter), build_model)
-        return cls(
+        translator = cls(
             loaded.model,
             loaded.tokenizers,
             source_lang=loaded.source_lang,
@@ -126,6 +129,39 @@ class Translator:
             max_source_length=loaded.max_length,
             compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
         )
+        if translator.compiled is not None and adapter is None:
+            translator._let_go(Path(path), build_model)
+        return translator
+
+    @property
+    def model(self) -> SequenceModel[Any]:
+        """The model itself; one that was packed is read from its folder when more than a plain search is asked for.
+
+        Raises:
+            ModelError: the folder is gone, or holds another model by now.
+        """
+        with self._reading:
+            if self._read_again is not None:
+                self._model, self._read_again = self._read_again(), None
+            return self._model
+
+    def _let_go(self, folder: Path, build_model: BuildModel | None) -> None:
+        """Keep only what is packed: a second copy of the weights is most of what a translator would take."""
+        compiled = self.compiled
+        assert compiled is not None
+        del self._model
+
+        def read_again() -> Transformer:
+            # Whoever asks next may want gradients, even if a search asks first.
+            with torch.inference_mode(False):
+                model = load_model_folder(folder, build_model=build_model).model
+            if not compiled.is_of(model):
+                raise ModelError(
+                    f"{folder}: holds another model than when it was opened; open it again"
+                )
+            return model
+
+        self._read_again = read_again
 
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateOptions]

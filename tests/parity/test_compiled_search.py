@@ -1,12 +1,15 @@
 """Search in compiled kernels against the plain one: the same targets, and for itself the same in any company."""
 
 import math
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
 from interlingua.batching.batch import pad_sources
+from interlingua.checkpoints.model_folder import load_model_folder, save_model_folder
+from interlingua.checkpoints.weights import parameters_of
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.hypothesis import Hypothesis
@@ -205,3 +208,20 @@ def test_loading_packs_and_plain_does_not() -> None:
         assert one.score == pytest.approx(other.score, abs=1e-4, rel=1e-5)
     with pytest.raises(ConfigError, match="dtype int8 is for"):
         Translator.load(GOLDEN, plain=True, dtype="int8")
+
+
+def test_the_model_is_read_again_when_it_is_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(GOLDEN, folder)
+    translator, other = Translator.load(folder), Translator.load(folder)
+    assert isinstance(translator.model, Transformer)
+    assert translator.model is translator.model
+    save_another_model(folder)
+    with pytest.raises(ModelError, match="another model than when it was opened"):
+        _ = other.model
+
+
+def save_another_model(folder: Path) -> None:
+    loaded = load_model_folder(folder)
+    weights = {name: tensor * 2 for name, tensor in parameters_of(loaded.model).items()}
+    save_model_folder(folder, loaded, weights, "a card")

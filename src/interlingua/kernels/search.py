@@ -120,7 +120,16 @@ class CompiledSearch:
         with torch.no_grad():
             addresses = list(self._addresses(model))
         self._addresses_of = (ctypes.c_void_p * len(addresses))(*addresses)
+        self._tables = [
+            model.source_embedding.table.weight.detach(),
+            model.target_embedding.table.weight.detach(),
+        ]
         self._epsilon = float(next(m.eps for m in model.modules() if isinstance(m, nn.LayerNorm)))
+
+    def is_of(self, model: Transformer) -> bool:
+        """Tell whether the embedding tables are those that were packed."""
+        tables = [model.source_embedding.table.weight, model.target_embedding.table.weight]
+        return all(map(torch.equal, self._tables, tables))
 
     def bytes(self) -> int:
         """Return how much memory the packed weights and the tables take."""
