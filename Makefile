@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-full check format build clean \
+.PHONY: prove-doctor help demo setup test test-full check format build clean \
 	bench-training bench-decoding prove-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
 
 help: ## list the targets
@@ -92,3 +92,6 @@ prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half 
 
 prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
 	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
+
+prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_doctor.py
