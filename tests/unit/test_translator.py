@@ -427,6 +427,7 @@ def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
     texts = [
         "Call +40 21 123 or write to a@b.ro, {{name}}!",
         "<b>Hi</b> %(n)d \U0001f600",
+        'says "Asian 93% 2007" and "32 De" 79 %(name)d',
         "no placeholder",
         "7",
     ]

@@ -7,6 +7,7 @@
 What could not be held all the same is told in the flags.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ LONGEST_FORCED = 8
 
 WIDEST_FORCED = 20
 """Slots of the widest beam that forced phrases get."""
+
+_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 Phrases = Sequence[tuple[int, ...]]
 Attempt = Callable[[Sequence[str], Request, int, Sequence[Phrases] | None], list[Translation]]
@@ -73,7 +76,8 @@ def _between(
 ) -> Translation:
     """Translate what stands between the placeholders of ``text``, and leave them where they are."""
     pieces = split_at_placeholders(text)
-    cores = [piece.text.strip() for piece in pieces]
+    # Quotes and brackets stay where they are: one that is lost would join a number to the word before it.
+    cores = [found[0] if (found := _CORE.search(piece.text)) else "" for piece in pieces]
     words = [
         n for n, piece in enumerate(pieces) if not piece.locked and any(map(str.isalpha, cores[n]))
     ]

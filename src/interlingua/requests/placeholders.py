@@ -18,7 +18,7 @@ _KINDS = {
         "|[\U0001f1e6-\U0001f1ff]{2}"
         "|(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*\u200d?)+"
     ),
-    "number": r"(?<![\w.,])[+-]?\d+(?:[.,:/-]\d+)*(?:\s?[%‰])?(?!\w)",
+    "number": r"(?<![\w.,])[+-]?\d+(?:[.,:/-]\d+)*(?:\s?[%‰](?![\w(#+.-]))?(?!\w)",
 }
 _PATTERN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 

@@ -20,6 +20,7 @@ from interlingua.requests.placeholders import (
         ("a <b>bold</b><br/> word", ("<b>", "</b>", "<br/>")),
         ("\U0001f600 and \U0001f1f7\U0001f1f4 and \U0001f469\u200d\U0001f467 and 1\ufe0f\u20e3", ("\U0001f600", "\U0001f1f7\U0001f1f4", "\U0001f469\u200d\U0001f467", "1\ufe0f\u20e3")),
         ("3.5 of 1,000 on 2026-11-22 at 50% is -7", ("3.5", "1,000", "2026-11-22", "50%", "-7")),
+        ("79 %(name)d, 5 %s, 8 %1$s, 9 %!", ("79", "%(name)d", "5", "%s", "8", "%1$s", "9 %")),
         ("nothing B2 at 3rd a < b {", ()),
     ],
 )  # fmt: skip
