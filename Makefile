@@ -8,8 +8,8 @@ READY := $(VENV)/.ready
 SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-full check format build clean \
-	bench-training bench-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
+.PHONY: prove-doctor help demo setup test test-full check format build clean \
+	bench-training bench-decoding prove-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (a
 prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scan.py
 
+prove-decoding: $(READY) ## invariance, glossary, placeholders, confidence at full size; trains a Multi30k model if there is none; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_decoding.py
+
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
@@ -74,6 +77,10 @@ prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hou
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 
+.PHONY: prove-exports
+prove-exports: $(READY) ## the demo in every format, each copy against its model (fifteen minutes)
+	$(BIN)/python benchmarks/prove_exports.py
+
 prove-plan: $(READY) ## `plan` against real runs on five configurations, three times each (fifteen minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_plan.py
 
@@ -85,3 +92,6 @@ prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half 
 
 prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
 	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
+
+prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_doctor.py

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_calibrate import calibrate
 from interlingua.cli_clean import clean
 from interlingua.cli_doctor import doctor
 from interlingua.cli_download import download
@@ -25,11 +26,13 @@ from interlingua.cli_flags import (
     RunFlags,
     ScoreFlags,
     SearchFlags,
+    ShowFlags,
     TextFlags,
     spell_out,
 )
-from interlingua.cli_interop import export
+from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_score import score
 from interlingua.cli_split import split
 from interlingua.cli_streams import (
     note,
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN, _TEXT, _SCORE = RunFlags(), TextFlags(), ScoreFlags()
-_SEARCH, _DECODE = SearchFlags(), DecodeFlags()
+_SEARCH, _DECODE, _SHOW = SearchFlags(), DecodeFlags(), ShowFlags()
 _MACHINE, _ALIGN = MachineFlags(), AlignFlags()
 
 
@@ -100,6 +103,7 @@ def translate(
     adapter: Path | None = None,
     search: SearchFlags = _SEARCH,
     decode: DecodeFlags = _DECODE,
+    show: ShowFlags = _SHOW,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Translate TEXT, a file, or standard input: one line in, one line out.
@@ -115,7 +119,7 @@ def translate(
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, search, decode, machine, adapter)
+    translate_lines(model, lines, io, n_best, (search, decode, show, machine), adapter)
 
 
 def evaluate(
@@ -301,6 +305,8 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     train,
     translate,
     evaluate,
+    score,
+    calibrate,
     inspect,
     align,
     prepare,
@@ -309,6 +315,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     merge,
     plan,
     export,
+    import_,
     doctor,
     clean,
     download,
@@ -401,6 +408,7 @@ def _build_app() -> "App":
         TextFlags,
         ScoreFlags,
         SearchFlags,
+        ShowFlags,
         DecodeFlags,
         MachineFlags,
         PairFlags,

@@ -21,6 +21,7 @@ __all__ = [
     "RunFlags",
     "ScoreFlags",
     "SearchFlags",
+    "ShowFlags",
     "TextFlags",
     "spell_out",
 ]
@@ -34,7 +35,19 @@ _SECTIONS = {
     "keep_source": "start.",
     "keep_target": "start.",
 }
-_SWITCHES = {"--json", "--ids", "--fresh", "--sample", "--lock"}
+_SWITCHES = {
+    "--json",
+    "--ids",
+    "--fresh",
+    "--sample",
+    "--lock",
+    "--check",
+    "--split",
+    "--confidence",
+    "--batch-invariant",
+    "--stream",
+    "--align",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +211,24 @@ class DecodeFlags:
 
     prefix: str | None = None
     """What every translation begins with."""
-    force: tuple[str, ...] = ()
-    """Word or phrase that every translation holds; may be given several times."""
-    ban: tuple[str, ...] = ()
-    """Word or phrase that no translation holds, whatever its case; may be given several times."""
+    force: str | None = None
+    """Word or phrase that every translation holds; several with semicolons between."""
+    ban: str | None = None
+    """Word or phrase that no translation holds, whatever its case; several with semicolons between."""
     glossary: Path | None = None
     """File of terms, one a line: source term, tab, target term, which has to be used."""
     lock: bool = False
     """Numbers, addresses, {{variables}}, %s, tags and emoji come through unchanged."""
+    check: bool = False
+    """Flag loops, copies, and sources that were hardly looked at."""
+    mbr: int | None = None
+    """Of N candidates take the one most like the others by chrF; with --sample of N samples."""
+    split: bool = False
+    """Translate each line sentence by sentence and keep its white space."""
+    confidence: bool = False
+    """Tell how sure one may be of each translation, 0 to 1; needs interlingua calibrate once."""
+    batch_invariant: bool = False
+    """The same to the last bit whatever else is translated; slower."""
     min_length: int | None = None
     """Tokens that a translation has at least."""
     max_length: int | None = None
@@ -230,6 +253,18 @@ class DecodeFlags:
     """Draw among the fewest likeliest tokens that have this probability together."""
     seed: int | None = None
     """Of samples: the same number gives the same samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowFlags:
+    """How ``translate`` works and what it shows besides the text."""
+
+    ensemble: tuple[Path, ...] = ()
+    """Further models with the same vocabulary: the mean of all probabilities writes."""
+    stream: bool = False
+    """Print each translation as it grows."""
+    align: bool = False
+    """After each text the links of its words, "0-0 1-2", found by attention; see interlingua align."""
 
 
 @dataclass(frozen=True, slots=True)

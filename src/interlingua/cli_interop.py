@@ -1,5 +1,6 @@
 """The ``export`` and ``import`` commands: models of this package in other formats, and models of other programs here."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,9 @@ from interlingua.cli_streams import note, print_json, say
 
 if TYPE_CHECKING:
     from interlingua.interop.export import Exported
+    from interlingua.interop.import_model import ImportedModel
 
-__all__ = ["export"]
+__all__ = ["export", "import_"]
 
 
 def export(
@@ -28,7 +30,7 @@ def export(
 
     Args:
         model: run folder or model folder.
-        format: ctranslate2, onnx, html or argos.
+        format: ctranslate2, marian, onnx, html or argos.
         output: folder to write, which must not be there yet.
         quantization: numbers of the weights, such as int8; by default the model's own, float32, and int8 for html.
         verify: file of source sentences for the proof, and a second one of their translations; by default the
@@ -50,6 +52,54 @@ def export(
         say=note,
     )
     print_json(_list(exported)) if json else say(_describe(exported))
+
+
+def import_(
+    path: Path,
+    *,
+    output: Path,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    target_tag: str | None = None,
+    json: bool = False,
+) -> None:
+    """Bring in a model of another program: a folder of MarianMT (OPUS-MT) or of CTranslate2.
+
+    Nothing in the folder is executed; what is not the Transformer of the paper is refused with the reason.
+
+    Args:
+        path: its folder.
+        output: model folder to write, which must not be there yet.
+        source_lang: language of the source, where the files do not tell.
+        target_lang: language of the target, where the files do not tell.
+        target_tag: of a model for several target languages, the one to use where a text has no tag of its own (fra).
+        json: print the result as JSON.
+    """
+    from interlingua.interop.import_model import import_model
+
+    imported = import_model(
+        path,
+        output,
+        source_lang=source_lang,
+        target_lang=target_lang,
+        target_tag=target_tag,
+        say=note,
+    )
+    if json:
+        print_json(asdict(imported))
+    else:
+        say(_describe_import(imported))
+
+
+import_.__name__ = "import"  # what it is called; Python keeps the word for itself
+
+
+def _describe_import(imported: "ImportedModel") -> str:
+    return (
+        f"{imported.program}: {imported.source_lang} to {imported.target_lang}, "
+        f"{imported.parameters:,} parameters, in {imported.folder}\n"
+        f'next: interlingua translate {imported.folder} "..."\n'
+    )
 
 
 def _list(exported: "Exported") -> dict[str, object]:

@@ -185,6 +185,7 @@ def write_translations(
                     "stopped": each.stopped,
                     "flags": each.flags,
                     "placeholders": each.placeholders,
+                    **({} if each.confidence is None else {"confidence": each.confidence}),
                 }
                 for each in ranked
             ]

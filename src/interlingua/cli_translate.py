@@ -1,18 +1,32 @@
 """The ``translate`` command: lines in, lines out, with whatever was asked for."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from interlingua.cli_flags import DecodeFlags, MachineFlags, SearchFlags, TextFlags
-from interlingua.cli_streams import count_flags, note_marks, open_output, write_translations
+from interlingua.cli_flags import DecodeFlags, MachineFlags, SearchFlags, ShowFlags, TextFlags
+from interlingua.cli_streams import (
+    Write,
+    count_flags,
+    note,
+    note_marks,
+    one_line,
+    open_output,
+    write_translations,
+)
+from interlingua.errors import ConfigError
+from interlingua.evaluation.alignment import format_links
+from interlingua.inspection.alignment import align, choose_alone
 from interlingua.requests.glossary import Glossary
 from interlingua.requests.request import TranslateOptions
+from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 
 __all__ = ["translate_lines"]
+
+PAIRS_TO_CHOOSE = 500
 
 
 def translate_lines(
@@ -20,9 +34,7 @@ def translate_lines(
     lines: Sequence[str],
     io: TextFlags,
     n_best: int,
-    search: SearchFlags,
-    decode: DecodeFlags,
-    machine: MachineFlags,
+    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
     adapter: Path | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
@@ -32,20 +44,77 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
+    search, decode, show, machine = flags
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     del asked["dtype"]  # of the translator, not of one request
+    for name in ("force", "ban"):
+        asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
     if decode.glossary:
         asked["glossary"] = Glossary.read(decode.glossary)
     options = cast(TranslateOptions, asked)
-    translator = Translator.load(
-        model,
-        device=machine.device,
-        dtype=search.dtype,
-        threads=machine.threads,
-        adapter=adapter,
-    )
+    if sum((show.stream, show.align, io.json)) > 1 or (n_best > 1 and (show.stream or show.align)):
+        raise ConfigError(
+            "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"
+        )
+    translator = _open(model, search, show, machine, adapter)
+    if show.stream:
+        pieces = [translator.stream(line, **options) for line in lines]
+        with open_output(io.output) as write:
+            _write_growing(write, pieces)
+        return
     marks = Counter[str]()
     translations = count_flags(translator.translate_iter(lines, **options), marks)
     with open_output(io.output) as write:
-        write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
+        if show.align:
+            _write_aligned(write, translator, lines, list(translations))
+        elif decode.confidence and n_best == 1 and not io.json:
+            _write_confident(write, translations)
+        else:
+            write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
     note_marks(marks, translator.max_source_length)
+
+
+def _open(
+    model: Path,
+    search: SearchFlags,
+    show: ShowFlags,
+    machine: MachineFlags,
+    adapter: Path | None,
+) -> Translator:
+    if not show.ensemble:
+        return Translator.load(
+            model,
+            device=machine.device,
+            dtype=search.dtype,
+            threads=machine.threads,
+            adapter=adapter,
+        )
+    if adapter is not None or search.dtype != "auto":
+        raise ConfigError("--ensemble goes without --adapter and --dtype; leave them out")
+    return Translator.load_ensemble(
+        [model, *show.ensemble], device=machine.device, threads=machine.threads
+    )
+
+
+def _write_growing(write: Write, texts: Sequence[Iterator[str]]) -> None:
+    for pieces in texts:
+        for piece in pieces:
+            write(one_line(piece))
+        write("\n")
+
+
+def _write_confident(write: Write, translations: Iterable[Translation]) -> None:
+    """Write the confidence behind each text, after ``|||`` as Moses does."""
+    for each in translations:
+        write(f"{one_line(each.text)} ||| {each.confidence:.3f}\n")
+
+
+def _write_aligned(
+    write: Write, translator: Translator, lines: Sequence[str], found: Sequence[Translation]
+) -> None:
+    """Write the links of the words behind each text, after ``|||``."""
+    pairs = [(line, each.text) for line, each in zip(lines, found, strict=True)]
+    view, _ = choose_alone(translator, [pair for pair in pairs if all(pair)][:PAIRS_TO_CHOOSE])
+    note(f"words are linked by {view}")
+    for (_, text), (links,) in zip(pairs, align(translator, pairs, [view]), strict=True):
+        write(f"{one_line(text)} ||| {format_links(links)}\n")

@@ -1,5 +1,6 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,23 +17,32 @@ from torch import nn
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.adapter_folder import load_with_adapter
-from interlingua.checkpoints.model_folder import BuildModel, load_model_folder
+from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
 from interlingua.config import DecodingConfig
 from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
+from interlingua.decoding.constraints import Constraint
+from interlingua.decoding.ensemble import Ensemble
+from interlingua.decoding.fixed_shapes import FixedShapes, uniform_batches
 from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import Wishes
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.decoding.search import search
+from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.transformer import Transformer
+from interlingua.requests.bayes_risk import rank_by_consensus
+from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
+from interlingua.requests.faults import is_copy, is_uncovered, repeats_itself
 from interlingua.requests.holding import hold
 from interlingua.requests.request import Request, TranslateOptions, read_request
-from interlingua.requests.translation import EMPTY, Translation
+from interlingua.requests.scoring import PairScore, attention_between, score_texts
+from interlingua.requests.sentences import split_sentences
+from interlingua.requests.translation import EMPTY, Translation, join_parts
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["Precision", "Translation", "Translator"]
@@ -55,6 +65,9 @@ class Translator:
         device: where to compute: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         max_source_length: longer sources are cut to this many tokens, the end symbol included; no target gets
             longer either, as the model has never seen one that was.
+        calibration: what turns a translation into a confidence, if the model has one.
+
+    A translator may be used by many threads at once.
         compiled: the same model, packed for search; None searches with ``model`` itself.
     """
 
@@ -69,6 +82,7 @@ class Translator:
         device: str | torch.device = "auto",
         max_source_length: int,
         compiled: CompiledSearch | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         self.device = choose_device(device)
         self.compiled = compiled
@@ -80,6 +94,7 @@ class Translator:
         self.target_lang = target_lang
         self.decoding = decoding
         self.max_source_length = max_source_length
+        self.calibration = calibration
 
     @classmethod
     def load(
@@ -119,6 +134,7 @@ class Translator:
             loaded = load_model_folder(Path(path), build_model=build_model)
         else:
             loaded = load_with_adapter(Path(path), Path(adapter), build_model)
+        calibration = find_model_folder(Path(path)) / CALIBRATION
         translator = cls(
             loaded.model,
             loaded.tokenizers,
@@ -128,6 +144,7 @@ class Translator:
             device=device,
             max_source_length=loaded.max_length,
             compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
+            calibration=Calibration.read(calibration) if calibration.is_file() else None,
         )
         if translator.compiled is not None and adapter is None:
             translator._let_go(Path(path), build_model)
@@ -162,6 +179,43 @@ class Translator:
             return model
 
         self._read_again = read_again
+
+    @classmethod
+    def load_ensemble(
+        cls, paths: Sequence[Path | str], *, device: str = "auto", threads: int | None = None
+    ) -> "Translator":
+        """Open several models with the same vocabularies as one: the mean of their probabilities.
+
+        Languages and the way of searching are those of the first.
+
+        Raises:
+            ConfigError: no model, or vocabularies that differ; see also :meth:`load`.
+        """
+        if not paths:
+            raise ConfigError("no model is given; name a run folder or a model folder")
+        members = [cls.load(path, device=device, threads=threads) for path in paths]
+        first = members[0]
+        for path, member in zip(paths, members, strict=True):
+            if member._vocabularies() != first._vocabularies():
+                raise ConfigError(
+                    f"{path}: its vocabulary is not that of {paths[0]}; only models that were trained with the same "
+                    "tokenizer can write together"
+                )
+        if len(members) == 1:
+            return first
+        return cls(
+            Ensemble([member.model for member in members if isinstance(member.model, nn.Module)]),
+            first.tokenizers,
+            source_lang=first.source_lang,
+            target_lang=first.target_lang,
+            decoding=first.decoding,
+            device=device,
+            max_source_length=min(member.max_source_length for member in members),
+        )
+
+    def _vocabularies(self) -> list[list[str]]:
+        pair = (self.tokenizers.source, self.tokenizers.target)
+        return [each.tokens(range(each.vocabulary_size)) for each in pair]
 
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateOptions]
@@ -198,13 +252,127 @@ class Translator:
 
         return windows()
 
+    async def translate_async(
+        self, texts: Sequence[str], **options: Unpack[TranslateOptions]
+    ) -> list[Translation]:
+        """Do what :meth:`translate` does in a thread of its own, so that an event loop goes on meanwhile."""
+        return await asyncio.to_thread(self.translate, texts, **options)
+
+    def stream(self, text: str, **options: Unpack[TranslateOptions]) -> Iterator[str]:
+        """Yield the translation of one text piece by piece, as soon as no later step can change it any more.
+
+        The pieces joined are the translation. Greedy search gives a token at a time; a beam what all its hypotheses
+        begin with.
+
+        Raises:
+            ConfigError: at once: a value out of range, or an option that only a finished translation can have.
+        """
+        request = read_request(self.decoding, options)
+        plain = read_request(self.decoding, {})
+        whole = ("force", "glossary", "lock", "mbr", "check", "split", "confidence", "n_best")
+        for name in whole:
+            if getattr(request, name) != getattr(plain, name):
+                raise ConfigError(f"a streamed translation cannot have {name}; leave it out")
+        if request.search.coverage_penalty:
+            raise ConfigError("a streamed translation cannot have coverage_penalty; leave it out")
+        return self._grow(text, request)
+
+    def _grow(self, text: str, request: Request) -> Iterator[str]:
+        sources, _ = self._read([text])
+        if not sources:
+            return
+        source, target = self.tokenizers.source, self.tokenizers.target
+        padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
+        shown = ""
+        steps = stream_search(
+            self.model,
+            padded,
+            self._wish(sources[0], 0, request),
+            request.search,
+            symbols=(target.pad_id, target.begin_id, target.end_id),
+            constraints=self._rules(request),
+        )
+        for ids in steps:
+            grown = target.decode(list(ids)).rstrip("\ufffd")  # half a character waits for the rest
+            if grown.startswith(shown) and len(grown) > len(shown):
+                yield grown[len(shown) :]
+                shown = grown
+
+    def score(
+        self, pairs: Sequence[tuple[str, str]], *, batch_tokens: int = 4096
+    ) -> list[PairScore]:
+        """Return what the model thinks of each given (source, target), by teacher forcing.
+
+        Raises:
+            ModelError: the model gives not-a-number.
+        """
+        with torch.inference_mode(), _evaluating(self.model):
+            return score_texts(
+                self.model,
+                self.tokenizers,
+                pairs,
+                longest=self.max_source_length,
+                batch_tokens=batch_tokens,
+                device=self.device,
+            )
+
     def _translate(
         self, texts: Sequence[str], request: Request, first: int = 0
     ) -> list[Translation]:
         """Translate the texts, whose places are counted from ``first``."""
-        return hold(
+        if request.confidence and self.calibration is None:
+            raise ConfigError(
+                "the model has no calibration, so that it cannot tell a confidence; make one from pairs that it was "
+                "not trained on: interlingua calibrate MODEL --source valid.ro --reference valid.en"
+            )
+        if request.split:
+            return self._by_sentence(texts, request, first)
+        done = hold(
             texts, request, first, attempt=self._attempt, within=lambda p: self.lexicon.within(p)
         )
+        if request.confidence and self.calibration is not None:
+            lengths = map(len, self.tokenizers.source.encode_batch(list(texts)))
+            for place, length in enumerate(lengths):
+                sure = self.calibration.confidence(features_of(done[place], length))
+                done[place] = replace(done[place], confidence=sure)
+        if request.check:
+            done = self._check(texts, done)
+        return [replace(t, alternatives=t.alternatives[: request.n_best - 1]) for t in done]
+
+    def _by_sentence(self, texts: Sequence[str], request: Request, first: int) -> list[Translation]:
+        """Translate each sentence on its own, and put the white space back."""
+        cut = [split_sentences(text, self.source_lang) for text in texts]
+        every = [sentence.text for sentences in cut for sentence in sentences]
+        found = iter(self._translate(every, replace(request, split=False), first))
+        joined = []
+        for sentences in cut:
+            parts = [(sentence, next(found)) for sentence in sentences]
+            text = "".join(f"{s.before}{part.text}{s.after}" for s, part in parts)
+            filled = [part for sentence, part in parts if sentence.text]
+            sure = [part.confidence for part in filled if part.confidence is not None]
+            whole = join_parts(text, filled) if filled else replace(EMPTY, text=text)
+            joined.append(replace(whole, confidence=min(sure, default=None)))
+        return joined
+
+    def _check(self, texts: Sequence[str], done: list[Translation]) -> list[Translation]:
+        """Flag loops, copies, and sources that were hardly looked at."""
+        checked = []
+        for text, found in zip(texts, done, strict=True):
+            marks = {"loop": repeats_itself(found.text.split()), "copy": is_copy(text, found.text)}
+            if text.strip() and found.text:
+                with _evaluating(self.model):
+                    attention = attention_between(
+                        self.model,
+                        self.tokenizers,
+                        text,
+                        found.text,
+                        longest=self.max_source_length,
+                        device=self.device,
+                    )
+                marks["uncovered-source"] = is_uncovered(attention)
+            flags = (*found.flags, *(mark for mark, holds in marks.items() if holds))
+            checked.append(replace(found, flags=flags))
+        return checked
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -223,10 +391,12 @@ class Translator:
         sources, truncated = self._read(texts)
         wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
         workers = torch.get_num_threads() if self.compiled is not None else 1
-        batches = in_batches(
-            {place: len(ids) + 1 for place, ids in sources.items()},
-            request.decoding.batch_tokens // request.search.beam_size,
-            workers,
+        lengths = {place: len(ids) + 1 for place, ids in sources.items()}
+        budget = request.decoding.batch_tokens // request.search.beam_size
+        batches = (
+            uniform_batches(lengths)
+            if request.batch_invariant
+            else in_batches(lengths, budget, workers)
         )
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
@@ -240,7 +410,11 @@ class Translator:
         for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
-                best, *others = [self._write(hypothesis, flags) for hypothesis in hypotheses]
+                ranked = [self._write(hypothesis, flags) for hypothesis in hypotheses]
+                if request.mbr:
+                    order = rank_by_consensus([each.text for each in ranked])
+                    ranked = [ranked[number] for number in order]
+                best, *others = ranked
                 done[place] = replace(best, alternatives=tuple(others))
         return done
 
@@ -280,7 +454,7 @@ class Translator:
         forced: Sequence[Sequence[tuple[int, ...]]] | None,
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
-        free = forced is None and not request.ban
+        free = forced is None and not request.ban and not request.batch_invariant
         if free and self.compiled is not None and is_plain(request.search, wishes):
             return compiled_beam_search(
                 self.compiled,
@@ -290,21 +464,26 @@ class Translator:
                 options=request.search,
             )
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
-        rules = [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
+        model: SequenceModel[Any] = self.model
+        if request.batch_invariant:
+            model = FixedShapes(model, source.pad_id)
         phrases = None
         if forced:
             lengths = [wish.max_length for wish in wishes]
             phrases = ForcedPhrases(forced, lengths, self.lexicon.continues, target.end_id)
         with torch.inference_mode(), _evaluating(self.model):
             return search(
-                self.model,
+                model,
                 padded,
                 wishes,
                 request.search,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
-                constraints=rules,
+                constraints=self._rules(request),
                 forced=phrases,
             )
+
+    def _rules(self, request: Request) -> list[Constraint]:
+        return [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
         target = self.tokenizers.target

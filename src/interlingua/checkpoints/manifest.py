@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from interlingua.checkpoints.untrusted import refuse_special_file
 from interlingua.errors import ModelError, OutputError
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+_LARGEST = 1 << 20
+"""Bytes; a folder has a handful of files."""
 
 
 def write_manifest(folder: Path) -> None:
@@ -45,6 +48,8 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
     """
     path = folder / MANIFEST
     try:
+        if path.exists():
+            refuse_special_file(path, _LARGEST)
         manifest = json.loads(path.read_text(encoding="utf-8"))
         version = manifest["format_version"]
         files = {str(name): dict(entry) for name, entry in manifest["files"].items()}
@@ -53,7 +58,14 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
             f"{folder}: is not a model folder (no {MANIFEST}); give a folder that "
             "`interlingua train` made, such as runs/ro-en"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise ModelError(
             f"{path}: cannot be read ({error}); restore the folder from a copy, or train again"
         ) from error
@@ -105,7 +117,7 @@ def _forget_cached(file: Path) -> None:
 
 def _check_file(file: Path, entry: dict[str, object]) -> None:
     try:
-        size = file.stat().st_size
+        size = refuse_special_file(file) if file.exists() else file.stat().st_size
         if size != entry.get("bytes"):
             raise ModelError(
                 f"{file}: has {size} bytes instead of {entry.get('bytes')}; "

@@ -7,16 +7,19 @@ translates like it (folders of earlier versions have none).
 """
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 from torch import Tensor
 
 from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
 from interlingua.checkpoints.sentences import SENTENCES, read_sentences, write_sentences
+from interlingua.checkpoints.untrusted import check_table_size, read_json, refuse_special_file
 from interlingua.checkpoints.weights import load_weights, write_tensors
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
@@ -29,6 +32,7 @@ from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME,
 __all__ = [
     "BuildModel",
     "LoadedModel",
+    "add_to_model_folder",
     "build",
     "check_parts",
     "find_model_folder",
@@ -130,12 +134,14 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     tokenizers = TokenizerPair.load(folder)
     try:
         decoding = DecodingConfig(**_read_json(folder / "generation_config.json"))
+        if build_model is None:
+            _refuse_what_is_not_there(folder, architecture, tokenizers)
         model = build(architecture, tokenizers, build_model or Transformer)
         source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
         max_length = _max_length(config["max_length"], architecture)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            f"{folder}: its configuration does not describe a model ({error})"
+            f"{folder}: its configuration does not describe a model ({_one_line(error)})"
         ) from error
     check_parts(folder / "config.json", config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
@@ -149,6 +155,21 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         max_length,
         read_sentences(folder / SENTENCES),
     )
+
+
+def _refuse_what_is_not_there(
+    folder: Path, architecture: Architecture, tokenizers: TokenizerPair
+) -> None:
+    """Raise a ModelError before memory is taken for a model that is far larger than the file of its weights."""
+    check_table_size(folder / "config.json", architecture.max_positions, architecture.d_model)
+    with torch.device("meta"):
+        wanted = 4 * sum(p.numel() for p in build(architecture, tokenizers).parameters())
+    path = folder / "model.safetensors"
+    if wanted > 4 * refuse_special_file(path) + (64 << 20):
+        raise ModelError(
+            f"{path}: has {path.stat().st_size:,} bytes, and config.json describes {wanted:,}; "
+            "the two files do not belong together"
+        )
 
 
 def _files_read(folder: Path) -> tuple[str, ...]:
@@ -211,16 +232,44 @@ def _architecture(path: Path, config: dict[str, Any]) -> Architecture:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path}: is missing; copy the folder again") from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: cannot be read ({error}); copy the folder again") from error
+    content = read_json(path, 1 << 20)
     if not isinstance(content, dict):
         raise ModelError(f"{path}: is not a JSON object; copy the folder again")
     return content
 
 
+def _one_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:200]
+    return " ".join(str(error).split())[:200]
+
+
 def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def add_to_model_folder(path: Path, name: str, text: str) -> Path:
+    """Put one more file beside the model, and into its manifest: the folder is replaced whole or not at all.
+
+    Args:
+        path: run folder or model folder.
+        name: the file; one of this name is replaced.
+        text: what it holds.
+
+    Returns:
+        The model folder.
+
+    Raises:
+        ModelError: the folder is missing or damaged.
+        OutputError: it cannot be written.
+    """
+    folder = find_model_folder(path)
+    check_manifest(folder, needed=_files_read(folder))
+    with replace_folder(folder, check=read_back) as new:
+        for file in folder.iterdir():
+            if file.is_file():
+                shutil.copyfile(file, new / file.name)
+        (new / name).write_text(text, encoding="utf-8")
+        write_manifest(new)
+    return folder

@@ -152,7 +152,8 @@ class _Search:
     def _begin(self) -> Ints:
         scores = self._score(untaught_likeness(*self._sides, self._reader), None)
         every = np.logaddexp.reduce(scores, axis=0) - np.log(len(self._lags))
-        return _find_path(scores - every, self._cost, np.inf, self._end)
+        relative = (scores - every).astype(np.float32)
+        return _find_path(relative, self._cost, np.inf, self._end)
 
     def _settle(self, path: Ints) -> _Settled:
         for _ in range(_ROUNDS):

@@ -16,6 +16,9 @@
 ``forced``             phrases that a target must hold
 ``words``              where words end in a target, and phrases that it must not hold
 ``repetition``         does a target go round in circles
+``stream``             a translation as it grows
+``ensemble``           several models that write one target
+``fixed_shapes``       the same rounding whatever stands in a batch
 ``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given
 =====================  ==========================================================

@@ -41,7 +41,7 @@ from interlingua.decoding.repetition import ends_in_repeats
 from interlingua.decoding.selection import Selection, choose_best
 from interlingua.errors import ModelError
 
-__all__ = ["Beams", "beam_search", "search_steps"]
+__all__ = ["Beams", "beam_search", "read_targets", "search_steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def beam_search(
     )
     for sentences, beams, finished in steps:
         for row in finished:
-            found[sentences[row]] = _read(beams, row, end_id, options)
+            found[sentences[row]] = read_targets(beams, row, end_id, options)
     return found
 
 
@@ -252,7 +252,7 @@ def _is_finished(beams: Beams, options: SearchOptions) -> Bool[Tensor, "B"]:
     return ~live.any(dim=-1) | (hope.amax(dim=-1) <= to_beat)
 
 
-def _read(beams: Beams, row: int, end_id: int, options: SearchOptions) -> list[Hypothesis]:
+def read_targets(beams: Beams, row: int, end_id: int, options: SearchOptions) -> list[Hypothesis]:
     """Take the best ended targets of one sentence out of its slots, best first, ties in the order of slots."""
     slots = zip(
         beams.ids[row].tolist(),

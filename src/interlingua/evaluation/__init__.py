@@ -5,6 +5,7 @@
 * ``significance``: is this system better than that one, or is it chance
 * ``health``: empty, repeating and copied outputs, exact matches, length
 * ``legacy``: tokenized BLEU as older papers report it
+* ``calibration``: does a confidence mean what it says
 * ``report``: all of these for one system, as text, JSON, Markdown and LaTeX
 * ``runs``: the same for several seeds, as mean and spread
 * ``tables``: how a table is written in each of those forms

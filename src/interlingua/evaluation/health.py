@@ -6,7 +6,6 @@ reference does. Line numbers count from 1.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import (
@@ -15,11 +14,9 @@ from interlingua.evaluation.metrics import (
     closest_length,
     split_into_tokens,
 )
+from interlingua.requests.faults import LONGEST_PHRASE, repeats_itself
 
 __all__ = ["LONGEST_PHRASE", "Health", "check_health", "repeats_itself"]
-
-LONGEST_PHRASE = 100
-"""Tokens of the longest phrase whose repetition is looked for; it takes a line of 303 tokens to hold a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +105,6 @@ def check_health(
         ),
         copied=None if sources is None else _find_copies(hypotheses, alternatives, sources),
     )
-
-
-def repeats_itself(tokens: Sequence[str]) -> bool:
-    """Whether some n-gram stands three times in a row: "a dog a dog a dog", or "no no no".
-
-    The n-gram must hold a letter or digit, so that "..." and "!!!" are no repetition; case is ignored. It has at
-    most ``LONGEST_PHRASE`` tokens, so that the time grows with the length of a line and not with its square.
-    """
-    folded = [token.casefold() for token in tokens]
-    worded = [0, *accumulate(any(map(str.isalnum, token)) for token in folded)]
-    for period in range(1, min(len(folded) // 3, LONGEST_PHRASE) + 1):
-        run = 0
-        for end in range(period, len(folded)):
-            run = run + 1 if folded[end] == folded[end - period] else 0
-            if run >= 2 * period and worded[end + 1] > worded[end + 1 - period]:
-                return True
-    return False
 
 
 def _find_copies(

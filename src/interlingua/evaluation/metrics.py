@@ -28,6 +28,7 @@ __all__ = [
     "corpus_chrf",
     "score",
     "score_systems",
+    "sentence_chrf",
     "split_into_tokens",
 ]
 
@@ -127,6 +128,11 @@ def corpus_chrf(
     """ChrF of Popović 2015, 0 to 100; with ``word_order=2`` it is chrF++ (Popović 2017)."""
     check_counts(hypotheses, references)
     return float(CHRF(word_order=word_order).corpus_score(hypotheses, references).score)
+
+
+def sentence_chrf(hypothesis: str, references: Sequence[str]) -> float:
+    """Return the chrF2 of one sentence, 0 to 100."""
+    return float(CHRF().sentence_score(hypothesis, list(references)).score)
 
 
 def choose_tokenizer(target_lang: str | None) -> str:

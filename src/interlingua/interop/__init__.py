@@ -6,6 +6,12 @@
 ``plain_search``         the search that other programs share, to compare theirs with
 ``card``                 the model card of an export
 ``ctranslate2_export``   a folder for CTranslate2
+``ctranslate2_import``   the same, as one of ours; ``ctranslate2_file`` reads its ``model.bin``
+``import_model``         another program's folder -> a model folder
+``foreign_model``        what every reader makes of one
+``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
+``marian_export``        a MarianMT folder for Hugging Face
+``marian_import``        a MarianMT folder of Hugging Face
 ``argos_export``         a package for Argos Translate and LibreTranslate; ``argos_splitter`` cuts sentences there
 ``html_export``          one HTML file that translates; its parts are in ``html_page/``
 ``onnx_export``          a folder for ONNX Runtime and transformers.js

@@ -20,7 +20,7 @@ def write_export_card(
     proved = proof.to_markdown() if proof else _UNPROVED + "\n"
     return "\n".join(
         [
-            _front_matter(loaded, licence),
+            _front_matter(loaded, licence, proof),
             body,
             "",
             "## Use",
@@ -34,13 +34,31 @@ def write_export_card(
     )
 
 
-def _front_matter(loaded: LoadedModel, licence: str | None) -> str:
+def _front_matter(loaded: LoadedModel, licence: str | None, proof: Proof | None) -> str:
     """Write the fields by which the Hub finds a model."""
     languages = "".join(f"- {_quoted(code)}\n" for code in (loaded.source_lang, loaded.target_lang))
     return (
         f"---\nlanguage:\n{languages}license: {_quoted(licence or 'unknown')}\n"
         "pipeline_tag: translation\ntags:\n- translation\n- interlingua\n"
-        "metrics:\n- sacrebleu\n- chrf\n---\n"
+        f"metrics:\n- sacrebleu\n{_model_index(loaded, proof)}---\n"
+    )
+
+
+def _model_index(loaded: LoadedModel, proof: Proof | None) -> str:
+    """Write the figures of the proof in the form that the Hub shows beside a model."""
+    if proof is None or not proof.signature:
+        return ""
+    name = f"{loaded.source_lang}-{loaded.target_lang}"
+    metrics = "".join(
+        f"    - type: bleu\n      value: {each.bleu_there:.2f}\n      name: "
+        + _quoted(f"BLEU, beam {each.beam_size}, {proof.signature}")
+        + "\n"
+        for each in proof.comparisons
+    )
+    return (
+        f"model-index:\n- name: {_quoted(name)}\n  results:\n  - task:\n      type: translation\n"
+        f"    dataset:\n      type: validation\n      name: {_quoted(f'{proof.sentences} validation sentences')}\n"
+        f"    metrics:\n{metrics}"
     )
 
 

@@ -13,7 +13,7 @@ from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_run
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
-FORMATS = ("ctranslate2", "onnx", "html", "argos")
+FORMATS = ("ctranslate2", "marian", "onnx", "html", "argos")
 
 CARD = "README.md"
 
@@ -108,6 +108,10 @@ def _exporter_of(name: str) -> Exporter:
         from interlingua.interop import ctranslate2_export
 
         return ctranslate2_export
+    if name == "marian":
+        from interlingua.interop import marian_export
+
+        return marian_export
     if name == "onnx":
         from interlingua.interop import onnx_export
 

@@ -28,7 +28,7 @@ from interlingua.batching.batch import pad_sources
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.decoding.next_token import never_written
 from interlingua.errors import ConfigError, ExportError
-from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu
+from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, score
 from interlingua.interop.plain_search import Found, plain_search
 
 __all__ = [
@@ -158,6 +158,8 @@ class Proof:
     threshold: float
     """Share of equal tokens that the precision must reach."""
     comparisons: tuple[Comparison, ...]
+    signature: str = ""
+    """How sacreBLEU counted, without which BLEU says little; empty where there are no references."""
 
     def failure(self) -> str | None:
         """Say what is below the threshold, or None."""
@@ -203,6 +205,8 @@ class Proof:
                 f"| {search} | {each.agreement:.2%} | {each.same:,} | {len(each.near_ties)} | {score} "
                 f"| {here} | {each.bleu_there:.2f}{against} |"
             )
+        if self.signature:
+            lines += ["", f"BLEU is sacreBLEU's, {self.signature}."]
         ties = sorted({number for each in self.comparisons for number in each.near_ties})
         if ties:
             lines += ["", f"Near-ties, by number of sentence: {', '.join(map(str, ties))}."]
@@ -251,6 +255,7 @@ def prove(
         len(sentences),
         exporter.PRECISIONS[precision],
         tuple(comparisons),
+        signature=_signature(loaded, sentences),
     )
 
 
@@ -314,7 +319,7 @@ def _compare(
             (near_ties if is_tie else different).append(number)
         ids = [ids_of.get(token, tokenizer.unknown_id) for token in theirs.tokens]
         text = tokenizer.decode(ids)
-        texts_differ += theirs.text is not None and theirs.text != text
+        texts_differ += theirs.text is not None and theirs.text.strip() != text.strip()
         outputs.append((tokenizer.decode(list(ours.ids)), theirs.text or text))
         if theirs.score is not None:
             worth = _score(loaded, sentence, ids, most)
@@ -362,6 +367,13 @@ def _bleu(
         corpus_bleu(ours, references, tokenize=cut),
         corpus_bleu(theirs, references, tokenize=cut),
     )
+
+
+def _signature(loaded: LoadedModel, sentences: Sequence[Sentence]) -> str:
+    texts = [sentence.reference for sentence in sentences if sentence.reference is not None]
+    if len(texts) < len(sentences):
+        return ""
+    return score(texts, [texts], ("bleu",), target_lang=loaded.target_lang)[0].signature
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

@@ -5,5 +5,10 @@
 * ``placeholders``: what must come through unchanged
 * ``demands``: what one text demands of its translation, and whether it has it
 * ``holding``: translate, check, and translate again until the demands are met
+* ``sentences``: long text into sentences, and back
+* ``bayes_risk``: of several translations the one most like the others
+* ``scoring``: what a model thinks of given translations
+* ``faults``: loops, copies and gaps, seen without a reference
+* ``confidence``: how sure one may be
 * ``translation``: what one text became
 """

@@ -7,7 +7,6 @@
 What could not be held all the same is told in the flags.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from interlingua.requests.demands import Demand, demand_of
 from interlingua.requests.glossary import holds_all, holds_phrase
 from interlingua.requests.placeholders import keeps_placeholders, split_at_placeholders
 from interlingua.requests.request import Request
-from interlingua.requests.translation import Translation
+from interlingua.requests.translation import Translation, join_parts
 
 __all__ = ["hold"]
 
@@ -87,14 +86,7 @@ def _between(
         else piece.text
         for n, piece in enumerate(pieces)
     ]
-    return Translation(
-        text="".join(texts),
-        score=math.fsum(part.score for part in parts),
-        tokens=tuple(token for part in parts for token in part.tokens),
-        log_probabilities=tuple(p for part in parts for p in part.log_probabilities),
-        stopped=next((part.stopped for part in parts if part.stopped != "end"), "end"),
-        flags=(*dict.fromkeys(f for part in parts for f in part.flags), "placeholders-split"),
-    )
+    return join_parts("".join(texts), parts, "placeholders-split")
 
 
 def _as_a_part(translation: str, source: str) -> str:
@@ -138,6 +130,7 @@ def _widen(request: Request, forced: Sequence[Phrases]) -> Request:
         min_length=usual.min_length,
         max_length=usual.max_length,
         no_repeat_ngram=usual.no_repeat_ngram,
-        max_repeats=usual.max_repeats,
+        max_repeats=usual.max_repeats
+        or 3,  # what waits for its phrase likes to go round in circles
     )
     return replace(request, search=search)

@@ -32,6 +32,16 @@ class TranslateOptions(TypedDict, total=False):
     """Terms whose translation is prescribed."""
     lock: bool | None
     """Whether numbers, addresses, variables, tags and emoji come through unchanged."""
+    check: bool | None
+    """Whether loops, copies and sources that were hardly looked at are flagged."""
+    mbr: int | None
+    """Candidates from which the one most like the others is taken: samples with ``sample``, else the n best."""
+    split: bool | None
+    """Whether a text is translated sentence by sentence, its white space kept."""
+    confidence: bool | None
+    """Whether each translation tells how sure one may be of it; for a model that was calibrated."""
+    batch_invariant: bool | None
+    """Whether the last bit is the same whatever else is translated; slower."""
     beam_size: int | None
     n_best: int | None
     length_penalty: float | None
@@ -49,7 +59,18 @@ class TranslateOptions(TypedDict, total=False):
     seed: int | None
 
 
-_TEXT_LEVEL = ("prefix", "force", "ban", "glossary", "lock")
+_TEXT_LEVEL = (
+    "prefix",
+    "force",
+    "ban",
+    "glossary",
+    "lock",
+    "check",
+    "mbr",
+    "split",
+    "confidence",
+    "batch_invariant",
+)
 _OF_THE_MODEL = ("beam_size", "length_penalty", "batch_tokens")
 
 
@@ -70,6 +91,18 @@ class Request:
     """Terms whose translation is prescribed."""
     lock: bool = False
     """Whether placeholders come through unchanged."""
+    n_best: int = 1
+    """Translations returned; search finds more where one is chosen among them."""
+    mbr: int = 0
+    """Candidates for minimum Bayes risk; 0 takes the likeliest."""
+    check: bool = False
+    split: bool = False
+    confidence: bool = False
+    batch_invariant: bool = False
+
+
+ALTERNATIVES = 3
+"""Alternatives that a confidence is computed from, unless the beam is narrower."""
 
 
 def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
@@ -95,10 +128,28 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     beam_size = decoding.beam_size
     if "beam_size" not in given:
         if given.get("sample"):
-            beam_size = max(1, given.get("n_best", 1))
+            beam_size = max(1, given.get("n_best", 1), given.get("mbr", 0))
+        beam_size = max(beam_size, given.get("mbr", 0))
         groups = max(1, given.get("groups", 1))
         beam_size = -(-beam_size // groups) * groups
-    search = SearchOptions(beam_size=beam_size, length_penalty=decoding.length_penalty, **numbers)
+    n_best = numbers.pop("n_best", 1)
+    mbr = given.get("mbr", 0)
+    SearchOptions(beam_size=beam_size, n_best=n_best)  # refuses more translations than hypotheses
+    if mbr and not max(2, n_best) <= mbr <= beam_size:
+        raise ConfigError(
+            f"mbr is {mbr}; it takes 2 candidates or more, no fewer than n_best ({n_best}) and no more than "
+            f"beam_size ({beam_size})"
+        )
+    if given.get("split") and n_best > 1:
+        raise ConfigError(
+            "split and n_best are both given; sentences of one text have no common ranking"
+        )
+    wanted = max(n_best, mbr)
+    if given.get("confidence"):
+        wanted = max(wanted, min(ALTERNATIVES + 1, beam_size))
+    search = SearchOptions(
+        n_best=wanted, beam_size=beam_size, length_penalty=decoding.length_penalty, **numbers
+    )
     return Request(
         search,
         decoding,
@@ -107,6 +158,12 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
         ban=_phrases("ban", given),
         glossary=given.get("glossary"),
         lock=given.get("lock", False),
+        n_best=n_best,
+        mbr=mbr,
+        check=given.get("check", False),
+        split=given.get("split", False),
+        confidence=given.get("confidence", False),
+        batch_invariant=given.get("batch_invariant", False),
     )
 
 

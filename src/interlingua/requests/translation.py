@@ -1,8 +1,10 @@
 """What one text became."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["EMPTY", "Translation"]
+__all__ = ["EMPTY", "Translation", "join_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,24 @@ class Translation:
     piece by piece between the placeholders."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
+    confidence: float | None = None
+    """Probability that it is at least as good as the median of the pairs that ``calibrate`` saw, when asked for."""
     placeholders: tuple[str, ...] = ()
     """What was locked, in the order of the source; every one stands in ``text``."""
 
 
 EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
 """The translation of a text without anything to translate."""
+
+
+def join_parts(text: str, parts: Sequence[Translation], *flags: str) -> Translation:
+    """Make one translation of the parts that ``text`` was put together from."""
+    return Translation(
+        text=text,
+        score=math.fsum(part.score for part in parts),
+        tokens=tuple(token for part in parts for token in part.tokens),
+        log_probabilities=tuple(p for part in parts for p in part.log_probabilities),
+        stopped=next((part.stopped for part in parts if part.stopped != "end"), "end"),
+        flags=(*dict.fromkeys(flag for part in parts for flag in part.flags), *flags),
+        placeholders=tuple(each for part in parts for each in part.placeholders),
+    )

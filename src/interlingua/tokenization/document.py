@@ -1,6 +1,7 @@
 """One ``tokenizer.json`` on disk: found, read, recognised, written."""
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from interlingua.errors import TokenizerError
 from interlingua.files import write_text
 from interlingua.tokenization.huggingface import HuggingFaceTokenizer
 from interlingua.tokenization.piece_document import restore_pieces
+from interlingua.tokenization.renumbered import KIND, RenumberedTokenizer
 from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 
@@ -15,6 +17,8 @@ __all__ = ["FORMAT", "OWN_KEY", "read_bytes", "read_tokenizer", "write_document"
 
 OWN_KEY = "interlingua"
 """Inside ``model``: what Hugging Face's fields cannot say. Hugging Face leaves fields alone that it does not know."""
+
+_LARGEST = 1 << 28
 
 FORMAT = 1
 """The newest format that this version reads and the one it writes."""
@@ -56,6 +60,13 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 def read_bytes(path: Path) -> bytes:
     """Return the content of a tokenizer file; raise a TokenizerError that says why it cannot be read."""
     try:
+        found = path.stat()
+        if found.st_size > _LARGEST or not (
+            stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+        ):
+            raise TokenizerError(
+                f"{path}: is not a file of at most {_LARGEST:,} bytes, so it is no tokenizer"
+            )
         return path.read_bytes()
     except FileNotFoundError:
         raise TokenizerError(
@@ -80,6 +91,8 @@ def _restore(document: dict[str, Any], path: Path) -> Tokenizer:
     try:
         if own["kind"] == SubwordNmtTokenizer.kind:
             return SubwordNmtTokenizer.from_document(document)
+        if own["kind"] == KIND:
+            return RenumberedTokenizer.from_document(document)
         return restore_pieces(document)
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error}") from None

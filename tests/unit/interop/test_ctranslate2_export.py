@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
+from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
 from interlingua.errors import ConfigError, ExportError
 from interlingua.interop import ctranslate2_export
@@ -49,6 +52,12 @@ def test_every_token_and_score_is_the_same_there(
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| greedy | 100.00% |" in card
     assert 'language:\n- "ro"\n- "en"\n' in card
+    told = yaml.safe_load(card.split("---")[1])
+    assert told["language"] == ["ro", "en"]
+    metrics = told["model-index"][0]["results"][0]["metrics"]
+    assert [each["type"] for each in metrics] == ["bleu", "bleu"]
+    assert "|tok:13a|" in metrics[0]["name"]
+    assert metrics[0]["name"].partition("nrefs")[2] in card
 
 
 @pytest.mark.parametrize("quantization", list(ctranslate2_export.PRECISIONS))
@@ -66,6 +75,17 @@ def test_it_loads_in_every_precision(
     sizes = dict(exported.files)
     plain = folder / "model.safetensors"
     assert (sizes["model.bin"] < 0.75 * plain.stat().st_size) == (quantization != "float32")
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int16"])
+def test_quantisation_leaves_the_model_itself_as_it_was(
+    make_folder: Callable[..., Path], tmp_path: Path, quantization: str
+) -> None:
+    loaded = load_model_folder(make_folder("untied-biased", shared=False))
+    before = {name: tensor.clone() for name, tensor in parameters_of(loaded.model).items()}
+    (tmp_path / "out").mkdir()
+    ctranslate2_export.write(loaded, tmp_path / "out", quantization)
+    assert all(torch.equal(before[key], each) for key, each in parameters_of(loaded.model).items())
 
 
 def test_an_export_that_translates_otherwise_is_refused_and_leaves_nothing(

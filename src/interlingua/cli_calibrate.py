@@ -1,0 +1,62 @@
+"""The ``calibrate`` command: fit a confidence to pairs with references, and keep it with the model."""
+
+from pathlib import Path
+
+from interlingua.cli_flags import MachineFlags
+from interlingua.cli_streams import print_json, read_aligned, say
+from interlingua.errors import ConfigError
+
+__all__ = ["calibrate"]
+
+_MACHINE = MachineFlags()
+
+
+def calibrate(
+    model: Path,
+    *,
+    source: Path,
+    reference: Path,
+    diagram: Path | None = None,
+    json: bool = False,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Fit how sure one may be of a translation, so that translate --confidence can tell.
+
+    Give pairs that the model was not trained on, a hundred at least; the fit is judged on pairs that it did not see.
+
+    Args:
+        model: run folder or model folder, which gets the file calibration.json.
+        source: text to translate, one sentence a line.
+        reference: its translation, line by line.
+        diagram: file for the reliability diagram (.png or .svg).
+        json: print the figures as JSON.
+    """
+    if diagram is not None and diagram.suffix not in (".png", ".svg"):
+        raise ConfigError(f"flag --diagram: {diagram} is no .png or .svg file")
+    sources, (references,) = read_aligned(source, [reference])
+    from interlingua.checkpoints.model_folder import add_to_model_folder
+    from interlingua.evaluation.calibration import calibrate as fit
+    from interlingua.evaluation.calibration import draw_reliability
+    from interlingua.requests.confidence import CALIBRATION
+    from interlingua.translator import Translator
+
+    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    calibration, reliability = fit(translator, sources, references)
+    folder = add_to_model_folder(model, CALIBRATION, calibration.to_json())
+    if diagram is not None:
+        draw_reliability(reliability, diagram)
+    told = {
+        "pairs": calibration.pairs,
+        "median_chrf": calibration.median_chrf,
+        "calibration_error": reliability.error,
+        "area_under_curve": reliability.area,
+        "file": folder / CALIBRATION,
+    }
+    if json:
+        print_json(told)
+        return
+    say(
+        f"{calibration.pairs:,} pairs, median chrF {calibration.median_chrf:.2f}; on pairs held back from each fit: "
+        f"expected calibration error {reliability.error:.3f}, area under the curve {reliability.area:.3f}\n"
+        f'{folder / CALIBRATION}\nnext: interlingua translate {model} --confidence "..."\n'
+    )

@@ -1,0 +1,62 @@
+"""The ``score`` command: what a model thinks of given translations."""
+
+import math
+from pathlib import Path
+
+from interlingua.cli_flags import MachineFlags
+from interlingua.cli_streams import note, open_output, print_json, read_aligned
+from interlingua.errors import ConfigError
+
+__all__ = ["score"]
+
+_MACHINE = MachineFlags()
+
+
+def score(
+    model: Path,
+    *,
+    source: Path,
+    target: Path,
+    output: str = "-",
+    json: bool = False,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Tell how likely given translations are: log-probability, per token, perplexity; one line a pair.
+
+    Args:
+        model: run folder or model folder.
+        source: source text, one sentence a line.
+        target: its translation, line by line.
+        output: file to write, which appears whole or not at all; - is standard output.
+        json: one JSON object with all pairs and the totals, on standard output.
+    """
+    if json and output != "-":
+        raise ConfigError("--json goes to standard output; leave out --output")
+    sources, (targets,) = read_aligned(source, [target])
+    from interlingua.translator import Translator
+
+    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    scores = translator.score(list(zip(sources, targets, strict=True)))
+    tokens = sum(len(each.log_probabilities) for each in scores)
+    total = math.fsum(each.log_probability for each in scores)
+    perplexity = math.exp(min(-total / tokens, 700.0))
+    if cut := sum(each.truncated for each in scores):
+        note(
+            f"{cut:,} pairs are longer than the model reads, and only their beginnings were scored"
+        )
+    if json:
+        pairs = [
+            {
+                "log_probability": each.log_probability,
+                "per_token": each.per_token,
+                "perplexity": each.perplexity,
+                "log_probabilities": each.log_probabilities,
+            }
+            for each in scores
+        ]
+        print_json({"pairs": pairs, "tokens": tokens, "perplexity": perplexity})
+        return
+    with open_output(output) as write:
+        for each in scores:
+            write(f"{each.log_probability:.6f}\t{each.per_token:.6f}\t{each.perplexity:.4f}\n")
+    note(f"{len(scores):,} pairs, {tokens:,} tokens, perplexity {perplexity:.4f}")

@@ -1,0 +1,79 @@
+"""What a reader of another format makes: everything of a model folder except the card."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from interlingua.checkpoints.model_folder import LoadedModel, build
+from interlingua.checkpoints.weights import check_tensors, parameters_of
+from interlingua.config import DecodingConfig
+from interlingua.errors import ModelError
+from interlingua.model.architecture import Architecture
+from interlingua.tokenization import TokenizerPair
+
+__all__ = ["ForeignModel", "choose_tag", "sinusoids"]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignModel:
+    """A model of another program, in our terms."""
+
+    program: str
+    architecture: Architecture
+    weights: Mapping[str, Tensor]
+    """By our names."""
+    tokenizers: TokenizerPair
+    decoding: DecodingConfig
+    max_length: int
+    source_lang: str | None
+    """None where the files do not tell."""
+    target_lang: str | None
+    card: str = ""
+    """What the other folder's own README says."""
+    remarks: tuple[str, ...] = ()
+
+    def to_loaded(self, path: Path, source_lang: str, target_lang: str) -> LoadedModel:
+        """Return what ``save_model_folder`` takes; the model in it has no numbers, which are in ``weights``.
+
+        Raises:
+            ModelError: the weights do not fit the sizes, or are not finite.
+        """
+        with torch.device("meta"):
+            model = build(self.architecture, self.tokenizers)
+        check_tensors(path, self.weights, parameters_of(model))
+        return LoadedModel(
+            model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length
+        )
+
+
+def sinusoids(table: Tensor, half: bool) -> bool:
+    """Tell whether ``table`` (positions, D) holds the paper's encodings, in halves or in turn, in its precision."""
+    from interlingua.interop.marian_layout import half_and_half
+    from interlingua.model.positions import sinusoidal_table
+
+    wanted = sinusoidal_table(table.size(0), table.size(1)).float()
+    rounded = max(1e-4, torch.finfo(table.dtype).eps)
+    return torch.allclose(table.float(), half_and_half(wanted, 1 if half else None), atol=rounded)
+
+
+def choose_tag(tags: Sequence[str], wanted: str | None, path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return what every source is to begin with, and what to tell the user about tags.
+
+    Raises:
+        ModelError: the wanted tag is not among ``tags``.
+    """
+    if wanted is not None:
+        tag = f">>{wanted.strip('<>')}<<"
+        if tag not in tags:
+            known = ", ".join(each.strip("<>") for each in tags) or "none"
+            raise ModelError(f"{path}: has no tag {wanted}; it has {known[:300]}")
+        return tag, ()
+    if len(tags) < 2:
+        return "", ()
+    known = ", ".join(tags[:6]) + (", ..." if len(tags) > 6 else "")
+    return "", (
+        f"translates into several languages: begin each text with a tag ({known}), or import with --target-tag",
+    )

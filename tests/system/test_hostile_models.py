@@ -1,0 +1,556 @@
+"""Broken and hostile model folders: one line that says what is wrong, nothing executed, little memory, nothing written.
+
+Each case takes a good folder of one kind and does one thing to it.
+"""
+
+import io
+import json
+import os
+import pickle
+import resource
+import shutil
+import struct
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from interlingua.checkpoints.manifest import write_manifest
+from interlingua.checkpoints.model_folder import save_model_folder
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.cli import main
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "interop"))
+from marian_folders import make_marian_folder, train_spm
+from random_models import SHAPES, random_model
+
+MEGABYTES = 300
+"""What a refusal may add to the largest memory of this process."""
+
+
+class Runs:
+    """Pickled, asks whoever loads it to make a file."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (self.command,)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a place with one good folder of every kind."""
+    from interlingua.interop import ctranslate2_export
+
+    place = tmp_path_factory.mktemp("good")
+    make_marian_folder(place / "marian")
+    make_marian_folder(place / "other", seed=5, separate=True)
+    loaded = random_model(SHAPES["tied"])
+    save_model_folder(place / "ours", loaded, parameters_of(loaded.model), "# A card\n")
+    (place / "ct2").mkdir()
+    ctranslate2_export.write(loaded, place / "ct2", "float32")
+    return place
+
+
+def edit(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    found = load_file(folder / "model.safetensors")
+    change(found)
+    save_file(found, folder / "model.safetensors")
+
+
+def cut(path: Path, keep: float = 0.5) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+
+
+def header(path: Path, text: bytes, rest: bytes = b"") -> None:
+    path.write_bytes(struct.pack("<Q", len(text)) + text + rest)
+
+
+def only_bin(folder: Path, content: bytes) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(content)
+
+
+def torch_file(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+def zipped(entries: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", how) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def replace_by(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+def patch(path: Path, find: bytes, put: bytes) -> None:
+    content = path.read_bytes()
+    assert find in content
+    path.write_bytes(content.replace(find, put, 1))
+
+
+def ours(change: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Change a folder of ours and make its manifest fit again: whoever means harm does that too."""
+
+    def run(folder: Path) -> None:
+        change(folder)
+        (folder / "manifest.json").unlink()
+        write_manifest(folder)
+
+    return run
+
+
+def architecture(**changes: object) -> Callable[[Path], object]:
+    def run(folder: Path) -> None:
+        sizes = json.loads((folder / "config.json").read_text())["architecture"]
+        edit(folder / "config.json", architecture=sizes | changes)
+
+    return ours(run)
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    what: str
+    harm: Callable[[Path], object]
+    words: str
+
+
+DEEP = "[" * 200_000
+CASES = [
+    Case("marian", "config is cut", lambda f: cut(f / "config.json"), "whole JSON"),
+    Case(
+        "marian",
+        "config is latin-1",
+        lambda f: (f / "config.json").write_bytes(b'{"a": "\xe9"}'),
+        "whole JSON",
+    ),
+    Case(
+        "marian",
+        "config is deep",
+        lambda f: (f / "config.json").write_text(DEEP),
+        "nested too deeply",
+    ),
+    Case(
+        "marian",
+        "config is a list",
+        lambda f: (f / "config.json").write_text("[]"),
+        "not a JSON object",
+    ),
+    Case(
+        "marian",
+        "a key twice",
+        lambda f: patch(f / "config.json", b"{", b'{"d_model": 32,'),
+        "twice",
+    ),
+    Case(
+        "marian",
+        "another kind of model",
+        lambda f: edit(f / "config.json", model_type="bert"),
+        "type 'bert'",
+    ),
+    Case(
+        "marian",
+        "a width of billions",
+        lambda f: edit(f / "config.json", d_model=10**9),
+        "d_model is 1000000000",
+    ),
+    Case(
+        "marian",
+        "a billion layers",
+        lambda f: edit(f / "config.json", encoder_layers=10**9),
+        "encoder_layers is",
+    ),
+    Case(
+        "marian",
+        "a thousand layers",
+        lambda f: edit(f / "config.json", decoder_layers=1000),
+        "lacks the tensor",
+    ),
+    Case(
+        "marian",
+        "a number of 5,000 digits",
+        lambda f: patch(f / "config.json", b"{", b'{"x": ' + b"9" * 5000 + b","),
+        "whole JSON",
+    ),
+    Case(
+        "marian",
+        "a vocabulary of trillions",
+        lambda f: edit(f / "config.json", vocab_size=10**12),
+        "vocab_size is",
+    ),
+    Case(
+        "marian",
+        "positions without end",
+        lambda f: edit(f / "config.json", max_position_embeddings=10**6, d_model=512),
+        "positions of width 512",
+    ),
+    Case("marian", "not a number", lambda f: edit(f / "config.json", dropout=float("nan")), "NaN"),
+    Case(
+        "marian",
+        "a header of exabytes",
+        lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 2**60) + b"{}"),
+        "safetensors file",
+    ),
+    Case(
+        "marian",
+        "a header of 64 MB",
+        lambda f: header(f / "model.safetensors", b" " * (64 << 20)),
+        "safetensors file",
+    ),
+    Case("marian", "weights are cut", lambda f: cut(f / "model.safetensors"), "safetensors file"),
+    Case(
+        "marian",
+        "weights are empty",
+        lambda f: (f / "model.safetensors").write_bytes(b""),
+        "safetensors file",
+    ),
+    Case(
+        "marian",
+        "a tensor beyond the end",
+        lambda f: header(
+            f / "model.safetensors",
+            json.dumps(
+                {"a": {"dtype": "F32", "shape": [10**6], "data_offsets": [0, 4 * 10**6]}}
+            ).encode(),
+        ),
+        "safetensors file",
+    ),
+    Case(
+        "marian",
+        "a tensor of another shape",
+        lambda f: tensors(
+            f, lambda t: t.update({"model.encoder.layers.0.fc1.weight": torch.zeros(3, 3)})
+        ),
+        "has shape (3, 3)",
+    ),
+    Case(
+        "marian",
+        "a tensor that is not finite",
+        lambda f: tensors(f, lambda t: t["model.encoder.layers.0.fc1.bias"].fill_(float("nan"))),
+        "NaN or infinity",
+    ),
+    Case(
+        "marian",
+        "a tensor too many",
+        lambda f: tensors(f, lambda t: t.update({"evil": torch.zeros(1)})),
+        "holds the tensor 'evil'",
+    ),
+    Case(
+        "marian",
+        "a tensor too few",
+        lambda f: tensors(f, lambda t: t.pop("model.encoder.layers.0.fc1.bias")),
+        "lacks the tensor",
+    ),
+    Case(
+        "marian",
+        "a device for weights",
+        lambda f: replace_by(f / "model.safetensors", lambda p: p.symlink_to("/dev/zero")),
+        "is not a file",
+    ),
+    Case(
+        "marian",
+        "a pipe for the vocabulary",
+        lambda f: replace_by(f / "vocab.json", os.mkfifo),
+        "is not a file",
+    ),
+    Case(
+        "marian",
+        "a link in a circle",
+        lambda f: replace_by(f / "source.spm", lambda p: p.symlink_to(p.name)),
+        "source.spm",
+    ),
+    Case(
+        "marian",
+        "a pickle that runs a command",
+        lambda f: only_bin(f, torch_file({"a": Runs(f"touch {f.parent}/canary")})),
+        "not a file of weights alone",
+    ),
+    Case(
+        "marian",
+        "an old pickle that runs a command",
+        lambda f: only_bin(f, pickle.dumps(Runs(f"touch {f.parent}/canary"))),
+        "not an archive of torch",
+    ),
+    Case(
+        "marian",
+        "a pickle of something else",
+        lambda f: only_bin(f, torch_file([1, 2, 3])),
+        "not a file of weights alone",
+    ),
+    Case(
+        "marian",
+        "a zip bomb",
+        lambda f: only_bin(f, zipped({"a/data.pkl": b"\0" * (1 << 28)}, zipfile.ZIP_DEFLATED)),
+        "grows when it is unpacked",
+    ),
+    Case(
+        "marian",
+        "a way out of the zip",
+        lambda f: only_bin(f, zipped({"../../canary": b"x", "a/data.pkl": b"x"})),
+        "outside itself",
+    ),
+    Case(
+        "marian",
+        "a vocabulary of another model",
+        lambda f: shutil.copy(f.parent / "other" / "target_vocab.json", f / "vocab.json"),
+        "vocab.json",
+    ),
+    Case("marian", "an id twice", lambda f: edit(f / "vocab.json", again=3), "gives the id 3"),
+    Case(
+        "marian",
+        "ids beyond the end",
+        lambda f: edit(f / "vocab.json", again=10**9),
+        "the id 1000000000",
+    ),
+    Case(
+        "marian",
+        "a piece of a megabyte",
+        lambda f: edit(f / "vocab.json", **{"x" * 10**6: 3}),
+        "no piece of a vocabulary",
+    ),
+    Case(
+        "marian",
+        "the end symbol elsewhere",
+        lambda f: edit(f / "config.json", eos_token_id=5),
+        "different models",
+    ),
+    Case(
+        "marian",
+        "the cutter of another model",
+        lambda f: (f / "source.spm").write_bytes(train_spm(["ΑΒΓ ΔΕΖ ΗΘΙ"], "char", 20)),
+        "different models",
+    ),
+    Case(
+        "marian",
+        "a cutter of noise",
+        lambda f: (f / "source.spm").write_bytes(bytes(range(256)) * 40),
+        "source.spm",
+    ),
+    Case("marian", "no cutter", lambda f: (f / "target.spm").unlink(), "target.spm: is missing"),
+    Case("ct2", "model.bin is cut", lambda f: cut(f / "model.bin"), "not a whole model.bin"),
+    Case(
+        "ct2",
+        "model.bin is noise",
+        lambda f: (f / "model.bin").write_bytes(b"\xff" * 4096),
+        "not a whole model.bin",
+    ),
+    Case(
+        "ct2",
+        "another program",
+        lambda f: patch(f / "model.bin", b"TransformerSpec", b"WhisperrrrrSpec"),
+        "WhisperrrrrSpec",
+    ),
+    Case(
+        "ct2",
+        "a variable of gigabytes",
+        lambda f: (f / "model.bin").write_bytes(
+            struct.pack("<I", 6)
+            + struct.pack("<H", 16)
+            + b"TransformerSpec\0"
+            + struct.pack("<II", 7, 1)
+            + struct.pack("<H", 2)
+            + b"a\0"
+            + struct.pack("<BIIBI", 2, 65536, 16384, 0, 2**32 - 1)
+        ),
+        "other bytes than its shape",
+    ),
+    Case(
+        "ct2",
+        "more variables than bytes",
+        lambda f: (f / "model.bin").write_bytes(
+            struct.pack("<I", 6)
+            + struct.pack("<H", 16)
+            + b"TransformerSpec\0"
+            + struct.pack("<II", 7, 2**32 - 1)
+        ),
+        "variables",
+    ),
+    Case(
+        "ct2",
+        "a name that is not known",
+        lambda f: patch(
+            f / "model.bin",
+            b"encoder/layer_0/ffn/linear_0/bias",
+            b"encoder/layer_0/ffn/linear_0/evil",
+        ),
+        "architecture has not",
+    ),
+    Case(
+        "ct2",
+        "a vocabulary that is no list",
+        lambda f: (f / "shared_vocabulary.json").write_text('{"a": 1}'),
+        "not a list of pieces",
+    ),
+    Case(
+        "ct2",
+        "a vocabulary too short",
+        lambda f: (f / "shared_vocabulary.json").write_text('["a"]'),
+        "vocabulary has 1 pieces",
+    ),
+    Case(
+        "ct2",
+        "swapped pieces",
+        lambda f: (f / "shared_vocabulary.json").write_text(
+            json.dumps(json.loads((f / "shared_vocabulary.json").read_text())[::-1])
+        ),
+        "different models",
+    ),
+    Case(
+        "ours",
+        "a manifest that leads outside",
+        lambda f: (f / "manifest.json").write_text(
+            json.dumps(
+                {"format_version": 1, "files": {"../../etc/passwd": {"bytes": 1, "sha256": "0"}}}
+            )
+        ),
+        "not a file of this folder",
+    ),
+    Case(
+        "ours",
+        "a deep manifest",
+        lambda f: (f / "manifest.json").write_text(DEEP),
+        "cannot be read",
+    ),
+    Case(
+        "ours",
+        "a manifest of megabytes",
+        lambda f: (f / "manifest.json").write_text(" " * (2 << 20)),
+        "manifest.json",
+    ),
+    Case(
+        "ours",
+        "a pipe for weights",
+        lambda f: replace_by(f / "model.safetensors", os.mkfifo),
+        "model.safetensors",
+    ),
+    Case("ours", "a width of a million", architecture(d_model=10**6, heads=1), "config.json"),
+    Case(
+        "ours",
+        "a terabyte of parameters",
+        architecture(d_ff=10**6, encoder_layers=999, decoder_layers=999),
+        "do not belong together",
+    ),
+    Case(
+        "ours", "a million positions", architecture(max_positions=10**6, d_model=512), "config.json"
+    ),
+    Case("ours", "more layers than weights", architecture(encoder_layers=3), "lacks the tensor"),
+    Case(
+        "ours",
+        "a key twice",
+        ours(lambda f: patch(f / "config.json", b"{", b'{"max_length": 4,')),
+        "twice",
+    ),
+    Case(
+        "ours",
+        "deep generation settings",
+        ours(lambda f: (f / "generation_config.json").write_text(DEEP)),
+        "nested too deeply",
+    ),
+    Case(
+        "ours",
+        "a beam of billions",
+        ours(lambda f: edit(f / "generation_config.json", beam_size=10**9)),
+        "beam_size",
+    ),
+    Case(
+        "ours",
+        "weights that are not finite",
+        ours(
+            lambda f: tensors(
+                f, lambda t: t["encoder.layers.0.feed_forward.inner.bias"].fill_(float("inf"))
+            )
+        ),
+        "NaN or infinity",
+    ),
+    Case(
+        "ours",
+        "a tokenizer too small",
+        ours(lambda f: patch(f / "tokenizer.json", b'"kind":"bpe"', b'"kind":"evil"')),
+        "tokenizer.json",
+    ),
+    Case(
+        "ours",
+        "a deep tokenizer",
+        ours(lambda f: (f / "tokenizer.json").write_text('{"model":' + DEEP)),
+        "tokenizer.json",
+    ),
+    Case(
+        "ours",
+        "sentences that are none",
+        ours(lambda f: (f / "validation.jsonl").write_text('{"source": 1}\n')),
+        "damaged at sentence 1",
+    ),
+    Case(
+        "ours",
+        "a pickle for weights",
+        ours(
+            lambda f: (f / "model.safetensors").write_bytes(
+                torch_file({"a": Runs(f"touch {f.parent}/canary")})
+            )
+        ),
+        "safetensors file",
+    ),
+]
+
+
+def test_the_good_folders_are_good(good: Path, tmp_path: Path) -> None:
+    assert main(["import", str(good / "marian"), "--output", str(tmp_path / "a")]) == 0
+    languages = ["--source-lang", "ro", "--target-lang", "en"]
+    assert main(["import", str(good / "ct2"), "--output", str(tmp_path / "b"), *languages]) == 0
+    for folder in (good / "ours", tmp_path / "a", tmp_path / "b"):
+        assert main(["translate", str(folder), "a cat"]) == 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind}: {case.what}")
+def test_a_hostile_folder_is_refused_in_one_line(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: Case
+) -> None:
+    folder = tmp_path / case.kind
+    shutil.copytree(good / case.kind, folder)
+    if case.kind == "marian":
+        shutil.copytree(good / "other", tmp_path / "other")
+    case.harm(folder)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    capsys.readouterr()
+    output = tmp_path / "output"
+    if case.kind == "ours":
+        status = main(["translate", str(folder), "a cat"])
+    else:
+        status = main(["import", str(folder), "--output", str(output)])
+    told = capsys.readouterr()
+    assert status in (4, 5), told.err
+    assert told.out == ""
+    assert told.err.count("\n") == 1, told.err
+    assert len(told.err) < 1000
+    assert case.words in told.err
+    assert not output.exists()
+    assert not (tmp_path / "canary").exists()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < MEGABYTES * 1024, f"{grown / 1024:.0f} MB"
+
+
+def test_a_pickle_of_the_same_kind_without_harm_is_read(good: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "marian"
+    shutil.copytree(good / "marian", folder)
+    only_bin(folder, torch_file(load_file(good / "marian" / "model.safetensors")))
+    assert main(["import", str(folder), "--output", str(tmp_path / "out")]) == 0
+    assert load_file(tmp_path / "out" / "model.safetensors")

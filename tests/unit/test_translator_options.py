@@ -1,0 +1,190 @@
+"""What a call can ask for beyond one search: several models, candidates, sentences, growing text, confidence."""
+
+import asyncio
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, repeat
+
+import pytest
+import torch
+
+from interlingua.checkpoints.model_folder import (
+    LoadedModel,
+    add_to_model_folder,
+    save_model_folder,
+)
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.cli import main
+from interlingua.config import DecodingConfig
+from interlingua.errors import ConfigError, ModelError
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.requests.confidence import CALIBRATION, Calibration
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
+from interlingua.translator import Translator
+
+TEXTS = ["abc", "b", "Zq! and more", "", "a longer text"]
+EVEN = Calibration((0.0,) * 8, (1.0,) * 8, (0.0,) * 8, 0.0, 50.0, 100)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two models with one vocabulary, and one with another."""
+    place = tmp_path_factory.mktemp("models")
+    made = []
+    for seed, letters in ((1, "abcdefghijklmnopqrstuvwxyz ABC.,!"), (2, None), (3, "abc .!")):
+        if letters:
+            tokenizer = train_tokenizer([letters], kind="char", vocabulary_size=320)
+        torch.manual_seed(seed)
+        size = tokenizer.vocabulary_size
+        sizes = Architecture(
+            encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, max_positions=64
+        )
+        model = Transformer(sizes, source_vocabulary=size, target_vocabulary=size).eval()
+        with torch.no_grad():
+            model.output.weight.mul_(4.0)
+        pair = TokenizerPair(tokenizer, tokenizer, shared=True)
+        decoding = DecodingConfig(beam_size=3, max_length_offset=4)
+        loaded = LoadedModel(model, pair, "en", "xx", decoding, 40)
+        save_model_folder(place / str(seed), loaded, parameters_of(model), "a card\n")
+        made.append(place / str(seed))
+    return made
+
+
+@pytest.fixture(scope="module")
+def translator(folders):
+    return Translator.load(folders[0], device="cpu", plain=True)
+
+
+def test_an_ensemble_writes_the_mean_of_the_probabilities(folders, translator):
+    same = Translator.load_ensemble([folders[0]] * 2, device="cpu")
+    assert [t.text for t in same.translate(TEXTS)] == [t.text for t in translator.translate(TEXTS)]
+    both = Translator.load_ensemble(folders[:2], device="cpu")
+    members = [Translator.load(folder, device="cpu", plain=True) for folder in folders[:2]]
+    pair = ("abc", both.translate(["abc"])[0].text or "b")
+    (mean,) = both.score([pair])
+    rows = [member.score([pair])[0].log_probabilities for member in members]
+    first = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*rows, strict=True)]
+    assert mean.log_probabilities == pytest.approx(first, abs=1e-4)
+
+
+def test_models_with_other_vocabularies_cannot_write_together(folders):
+    with pytest.raises(ConfigError, match="its vocabulary is not that of"):
+        Translator.load_ensemble([folders[0], folders[2]])
+    with pytest.raises(ConfigError, match="no model is given"):
+        Translator.load_ensemble([])
+
+
+def test_the_candidate_most_like_the_others_is_taken(translator):
+    texts = ["abc", "a longer text"]
+    drawn = translator.translate(texts, sample=True, n_best=8)
+    chosen = translator.translate(texts, sample=True, mbr=8)
+    for samples, best in zip(drawn, chosen, strict=True):
+        assert best.text in {t.text for t in (samples, *samples.alternatives)}
+        assert best.alternatives == ()
+    with pytest.raises(ConfigError, match="mbr is 1"):
+        translator.translate(texts, mbr=1)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_pieces_of_a_stream_joined_are_the_translation(translator, beam_size):
+    for text in TEXTS:
+        pieces = list(translator.stream(text, beam_size=beam_size))
+        (whole,) = translator.translate([text], beam_size=beam_size)
+        assert "".join(pieces) == whole.text.rstrip("\ufffd")
+        assert not torch.is_inference_mode_enabled()
+    assert len(list(translator.stream("a longer text", beam_size=1))) > 1
+    with pytest.raises(ConfigError, match="cannot have lock"):
+        translator.stream("a", lock=True)
+
+
+def test_many_threads_and_an_event_loop_get_the_same_answers(translator):
+    texts = ["abc", "b", "Zq!"]
+    wanted = translator.translate(texts, check=True, force=["Z"])
+
+    def ask(_):
+        return translator.translate(texts, check=True, force=["Z"])
+
+    with ThreadPoolExecutor(64) as pool:
+        assert all(found == wanted for found in pool.map(ask, range(64)))
+    assert asyncio.run(translator.translate_async(texts, check=True, force=["Z"])) == wanted
+
+
+def test_an_endless_input_is_translated_as_it_comes(translator):
+    found = translator.translate_iter(repeat("b"), beam_size=1, max_length=2)
+    assert len({t.text for t in islice(found, 5)}) == 1
+
+
+def test_sentences_are_translated_alone_and_their_white_space_is_kept(translator):
+    text = "  Abc is here.  Is B?\tYes. \n"
+    (found,) = translator.translate([text], split=True)
+    alone = [t.text for t in translator.translate(["Abc is here.", "Is B?", "Yes."])]
+    assert found.text == f"  {alone[0]}  {alone[1]}\t{alone[2]} \n"
+    assert translator.translate(["", "  "], split=True)[1].text == "  "
+    with pytest.raises(ConfigError, match="split and n_best"):
+        translator.translate([text], split=True, n_best=2)
+
+
+def test_faults_are_flagged_when_asked_for(translator):
+    (cut,) = translator.translate(["a longer text than the others"], check=True, max_length=2)
+    assert "uncovered-source" in cut.flags
+    assert "uncovered-source" not in translator.translate(["ab"], check=True, min_length=9)[0].flags
+    (loop,) = translator.translate(["ab"], check=True, prefix="ab ab ab ab")
+    assert "loop" in loop.flags
+    plain = translator.translate(["ab"], prefix="ab ab ab ab")[0]
+    assert "loop" not in plain.flags
+
+
+def test_given_pairs_are_scored_as_search_scores_them(translator):
+    found = translator.translate(["abc", "b"], length_penalty=0.0, max_length=6)
+    ended = [(s, t) for s, t in zip(["abc", "b"], found, strict=True) if t.stopped == "end"]
+    scores = translator.score([(source, t.text) for source, t in ended])
+    for (_, t), scored in zip(ended, scores, strict=True):
+        if len(t.log_probabilities) == len(scored.log_probabilities):
+            assert scored.log_probability == pytest.approx(t.score, abs=1e-4)
+    (one,) = translator.score([("abc", "ab")])
+    assert one.perplexity == pytest.approx(math.exp(-one.per_token))
+    assert translator.score([("a" * 99, "b")])[0].truncated
+
+
+def test_batch_invariance_gives_the_same_bits_alone_and_together(translator):
+    texts = [t for t in TEXTS * 3 if t]
+    together = translator.translate(texts, batch_invariant=True)
+    for text, found in zip(texts, together, strict=True):
+        assert translator.translate([text], batch_invariant=True) == [found]
+    plain = translator.translate(texts)
+    assert [t.text for t in together] == [t.text for t in plain]
+
+
+def test_a_model_that_was_calibrated_tells_a_confidence(folders, translator):
+    with pytest.raises(ConfigError, match="interlingua calibrate"):
+        translator.translate(["a"], confidence=True)
+    folder = add_to_model_folder(folders[1], CALIBRATION, EVEN.to_json())
+    found = Translator.load(folder, device="cpu").translate(["abc"], confidence=True)
+    assert found[0].confidence == 0.5
+    assert found[0].alternatives == ()
+    add_to_model_folder(folder, CALIBRATION, "{}")
+    with pytest.raises(ModelError, match="is no calibration"):
+        Translator.load(folder)
+
+
+def test_the_commands_stream_score_and_refuse(folders, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = str(folders[0])
+    assert main(["translate", model, "--stream", "--beam-size", "1", "abc"]) == 0
+    (wanted,) = Translator.load(model, device="cpu", plain=True).translate(["abc"], beam_size=1)
+    assert capsys.readouterr().out == wanted.text.rstrip("\ufffd") + "\n"
+    (tmp_path / "a.en").write_text("abc\nb\n")
+    (tmp_path / "a.xx").write_text("ab\nZ\n")
+    assert main(["score", model, "--source", "a.en", "--target", "a.xx"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(line.split("\t")) for line in lines] == [3, 3]
+    assert main(["calibrate", model, "--source", "a.en", "--reference", "a.xx"]) == 3
+    assert "100 at least" in capsys.readouterr().err
+    assert main(["translate", model, "--stream", "--align", "abc"]) == 2
+    capsys.readouterr()
+    assert main(["translate", model, "--force", "Z; c d", "--ban", "q", "abc"]) == 0
+    written = capsys.readouterr().out
+    assert "Z" in written
+    assert "c d" in written
