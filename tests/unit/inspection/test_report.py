@@ -88,13 +88,26 @@ class SigmoidAttention(MultiHeadAttention):
         return weights if mask is None else weights.masked_fill(~mask, 0.0)
 
 
+def with_model(usual: Translator, model: Transformer) -> Translator:
+    return Translator(
+        model,
+        usual.tokenizers,
+        source_lang=usual.source_lang,
+        target_lang=usual.target_lang,
+        decoding=usual.decoding,
+        device="cpu",
+        max_source_length=usual.max_source_length,
+    )
+
+
 def test_a_users_own_attention_is_drawn(
     make_translator: Callable[..., Translator], tmp_path: Path
 ) -> None:
-    translator = make_translator(SMALL, shared=True)
-    size = translator.tokenizers.source.vocabulary_size
+    usual = make_translator(SMALL, shared=True)
+    size = usual.tokenizers.source.vocabulary_size
     build = partial(Transformer, attention=SigmoidAttention)
-    translator.model = build(SMALL, source_vocabulary=size, target_vocabulary=size).eval()
+    model = build(SMALL, source_vocabulary=size, target_vocabulary=size).eval()
+    translator = with_model(usual, model)
     trace = trace_translation(translator, TEXT)
     sums = trace.maps("cross")[0].weights.sum(-1)
     assert sums.max() > 1.5
@@ -116,11 +129,12 @@ class SilentAttention(MultiHeadAttention):
 def test_attention_that_cannot_be_recorded_is_refused_with_advice(
     make_translator: Callable[..., Translator], tmp_path: Path
 ) -> None:
-    translator = make_translator(SMALL, shared=True)
-    size = translator.tokenizers.source.vocabulary_size
-    translator.model = Transformer(
+    usual = make_translator(SMALL, shared=True)
+    size = usual.tokenizers.source.vocabulary_size
+    model = Transformer(
         SMALL, source_vocabulary=size, target_vocabulary=size, attention=SilentAttention
     ).eval()
+    translator = with_model(usual, model)
     with pytest.raises(ModelError, match=r"self\.dropout"):
         inspect(translator, TEXT, tmp_path)
 
