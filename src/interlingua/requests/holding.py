@@ -77,7 +77,7 @@ def _between(
     """Translate what stands between the placeholders of ``text``, and leave them where they are."""
     pieces = split_at_placeholders(text)
     # Quotes and brackets stay where they are: one that is lost would join a number to the word before it.
-    cores = [found[0] if (found := _CORE.search(piece.text)) else "" for piece in pieces]
+    cores = [match[0] if (match := _CORE.search(piece.text)) else "" for piece in pieces]
     words = [
         n for n, piece in enumerate(pieces) if not piece.locked and any(map(str.isalpha, cores[n]))
     ]
