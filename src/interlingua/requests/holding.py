@@ -58,10 +58,15 @@ def hold(
             for place in lacking
             if not demands[place].placeholders or _size(phrases[place]) <= LONGEST_FORCED
         ]
-        forced = [phrases[place] for place in short]
-        again = attempt([texts[p] for p in short], _widen(request, forced), first, forced)
-        for place, found in zip(short, again, strict=True):
-            done[place] = replace(found, flags=(*found.flags, "constrained"))
+        # What waits for its phrase likes to go round in circles; but where all do, they may.
+        usual = request.search.max_repeats
+        for most in dict.fromkeys((usual or 3, usual)):
+            missing = [place for place in short if not _holds(done[place], demands[place])]
+            forced = [phrases[place] for place in missing]
+            wide = _widen(request, forced, most)
+            again = attempt([texts[place] for place in missing], wide, first, forced)
+            for place, found in zip(missing, again, strict=True):
+                done[place] = replace(found, flags=(*found.flags, "constrained"))
         for place in lacking:
             if not keeps_placeholders(demands[place].placeholders, done[place].text):
                 done[place] = _between(texts[place], request, attempt, within)
@@ -121,7 +126,7 @@ def _size(phrases: Phrases) -> int:
     return sum(len(phrase) for phrase in phrases)
 
 
-def _widen(request: Request, forced: Sequence[Phrases]) -> Request:
+def _widen(request: Request, forced: Sequence[Phrases], max_repeats: int) -> Request:
     """Give every bank of the longest demand a slot beyond the usual ones; see ``decoding.forced``."""
     longest = max(map(_size, forced), default=0)
     usual = request.search
@@ -134,7 +139,6 @@ def _widen(request: Request, forced: Sequence[Phrases]) -> Request:
         min_length=usual.min_length,
         max_length=usual.max_length,
         no_repeat_ngram=usual.no_repeat_ngram,
-        max_repeats=usual.max_repeats
-        or 3,  # what waits for its phrase likes to go round in circles
+        max_repeats=max_repeats,
     )
     return replace(request, search=search)

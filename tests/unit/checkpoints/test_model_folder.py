@@ -105,7 +105,7 @@ def test_own_parts_are_not_taken_for_the_usual_ones(
         ({"architecture": {"d_k": 0}}, "d_k is 0"),
         ({"architecture": {"activation": "tanh"}}, "activation"),
         ({"architecture": {"tie": ["three-way"]}}, "tie"),
-        ({"architecture": {"dropout": float("nan")}}, "dropout is nan"),
+        ({"architecture": {"dropout": float("nan")}}, "NaN is not a number"),
         ({"max_length": 1}, "max_length is 1; it takes 2 to 1024"),
         ({"max_length": 1025}, "max_length is 1025"),
         ({"parts": None}, "parts"),
