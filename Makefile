@@ -9,7 +9,7 @@ SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: prove-doctor help demo setup test test-full check format build clean \
-	bench-training bench-decoding prove-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers
+	bench-training bench-decoding prove-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers prove-formats
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ prove-plan: $(READY) ## `plan` against real runs on five configurations, three t
 
 prove-tokenizers: $(READY) ## five million lines, a million random strings, hostile texts (an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_tokenizers.py
+	$(BIN)/python -m pytest -q -m proof tests/properties tests/parity tests/unit/tokenization tests/system/test_two_scripts.py
+
+prove-formats: $(READY) ## memory of two hundred megabytes in each form of corpus (minutes)
+	$(BIN)/python -m pytest -q -s -m proof tests/system/test_corpus_forms.py
 
 prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scale.py

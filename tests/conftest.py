@@ -59,13 +59,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
                 item.add_marker(pytest.mark.slow)
+        items[:] = [item for item in items if not item.get_closest_marker("proof")]
         return
     if config.getoption("markexpr"):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    waiting = [item for item in items if _waits(item)]
+    if waiting:
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if not _waits(item)]
+
+
+def _waits(item: pytest.Item) -> bool:
+    """Slow tests and proofs run when their marker is asked for."""
+    return any(item.get_closest_marker(name) for name in ("slow", "proof"))
 
 
 def pytest_collection_finish() -> None:

@@ -158,7 +158,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         write_sentencepiece(ours, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("options", FORMS, ids=str)
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "char"])
 def test_sentencepiece_agrees_on_every_sentence_of_sixteen_languages(

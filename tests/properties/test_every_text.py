@@ -57,7 +57,7 @@ def test_random_texts_come_back(kind: str) -> None:
         check(trained(kind), text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", KINDS)
 def test_very_many_random_texts_come_back(kind: str) -> None:
     seed = secrets.randbits(32)
@@ -66,7 +66,7 @@ def test_very_many_random_texts_come_back(kind: str) -> None:
         check(trained(kind), text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_code_point_comes_back_alone_and_among_letters(kind: str) -> None:
     tokenizer = trained(kind)
@@ -79,7 +79,7 @@ def test_every_code_point_comes_back_alone_and_among_letters(kind: str) -> None:
                 assert tokenizer.decode(ids) == tokenizer.normalise(text), ascii(text)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_sentence_of_sixteen_languages_comes_back(kind: str) -> None:
     folder = os.environ.get("INTERLINGUA_DATA")

@@ -188,7 +188,7 @@ print(plain.training[0][0].stat().st_size, resource.getrusage(resource.RUSAGE_SE
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("form", ["tmx", "tsv", "jsonl", "tsv.gz"])
 def test_two_hundred_megabytes_take_no_more_memory_than_two(place: Path, form: str) -> None:
     make = {

@@ -12,7 +12,7 @@ from interlingua.cli_tokenize import find_tokenizer
 RECIPE = Path(__file__).parents[2] / "recipes/tanaka_en_ja.toml"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_two_scripts_have_separate_vocabularies_from_text_to_translation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

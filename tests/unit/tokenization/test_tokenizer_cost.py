@@ -107,7 +107,7 @@ def is_in_proportion(prepare: Callable[[int], Callable[[], object]]) -> bool:
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("name", [*KINDS, *READERS])
 def test_twice_the_text_takes_twice_the_time(name: str, text: str, tmp_path: Path) -> None:
