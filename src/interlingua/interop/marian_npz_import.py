@@ -4,7 +4,7 @@ What is read is the layout that Marian's source writes (``transformer.h``), its 
 archive. No Marian was at hand when this was written: it is held to other readers of the same files, and not to Marian.
 
 Marian's sines and cosines are not quite the paper's: their wavelengths run to 10000 in D/2 - 1 steps (Tensor2Tensor's
-way), not D/2, which turns one translation in ten. So the table comes along, as positions of the model's own.
+way), not D/2, and that is enough to change some translations. So the table comes along, as positions of the model's own.
 """
 
 from collections.abc import Iterator, Mapping

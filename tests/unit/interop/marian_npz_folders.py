@@ -159,7 +159,7 @@ def _write_vocabularies(
         return len(lists[0]), len(lists[-1])
     if not separate:
         both = train_vocabulary([*ENGLISH, *GERMAN, *tags], kind, 160)
-        (folder / "vocab.ende.spm").write_bytes(both)
+        (folder / "vocab.spm").write_bytes(both)
         return (len(pieces_of(both)),) * 2
     models = train_vocabulary(ENGLISH, kind, 120), train_vocabulary(GERMAN, kind, 105)
     for language, model in zip(("en", "de"), models, strict=True):

@@ -83,7 +83,7 @@ def test_ids_are_those_of_sentencepiece(tmp_path: Path, kind: str) -> None:
     make_npz_folder(tmp_path / "marian", kind=kind)
     import_model(tmp_path / "marian", tmp_path / "ours", **LANGUAGES)
     pair = Translator.load(tmp_path / "ours", device="cpu").tokenizers
-    spm = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "marian/vocab.ende.spm"))
+    spm = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "marian/vocab.spm"))
     assert pair.shared
     for text in [*ENGLISH, *GERMAN, "", "日本 unknown", "two  spaces ", "ﬁne ① ½"]:
         assert pair.source.encode(text).ids == spm.encode(text), text
@@ -193,7 +193,7 @@ REFUSED = [
     ("transformer-tied-layers", [1, 1], "layers are tied"),
     ("transformer-postprocess", "dahn", "transformer-postprocess 'dahn'"),
     ("transformer-preprocess", "n", "transformer-preprocess 'n'"),
-    ("transformer-postprocess-emb", "nd", "embeddings are normalised"),
+    ("transformer-postprocess-emb", "dn", "embeddings are normalised"),
     ("transformer-ffn-depth", 3, "of another depth"),
     ("transformer-ffn-activation", "gelu", "x sigmoid(1.702 x)"),
     ("transformer-ffn-activation", "tanh", "relu and swish are read"),
@@ -227,7 +227,7 @@ def test_what_is_not_the_architecture_is_refused_with_the_reason(
     }
     folder = tmp_path / "changed"
     folder.mkdir()
-    (folder / "vocab.ende.spm").write_bytes((npz_folder / "vocab.ende.spm").read_bytes())
+    (folder / "vocab.spm").write_bytes((npz_folder / "vocab.spm").read_bytes())
     save_npz(folder / "model.npz", arrays, OPTIONS | {name: value})
     assert main(["import", str(folder), "--output", str(tmp_path / "out"), *FLAGS]) == 5
     told = capsys.readouterr().err
