@@ -21,7 +21,7 @@ from interlingua.corpus.survey import read_pairs
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-__all__ = ["Languages", "examine_languages", "language_code"]
+__all__ = ["Languages", "examine_languages", "language_code", "rank_languages"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -185,7 +185,7 @@ def _language_of_blocks(source: Path, target: Path, side: int, num_lines: int) -
         for start in range(0, len(sides[side]), _BLOCK_LINES):
             if number % every == 0:
                 text = " ".join(sides[side][start : start + _BLOCK_LINES])
-                votes[_rank(text)[0][0]] += 1
+                votes[rank_languages(text)[0][0]] += 1
                 words.update(text.split())
             number += 1
     few = (
@@ -215,7 +215,7 @@ def _find_foreign(
             text = lines[place - first]
             if sum(map(str.isalpha, text[:200])) < 8:
                 continue
-            ranked = _rank(text[:400])
+            ranked = rank_languages(text[:400])
             if ranked[0][0] != language:
                 own = next((score for code, score in ranked if code == language), -np.inf)
                 guesses.append((place, ranked[0][0], ranked[0][1] - own))
@@ -233,7 +233,8 @@ def _find_foreign(
     return found, others
 
 
-def _rank(text: str) -> list[tuple[str, float]]:
+def rank_languages(text: str) -> list[tuple[str, float]]:
+    """Return every language that ``py3langid`` knows with the logarithm of its odds, likeliest first."""
     ranked: list[tuple[str, float]] = _identifier().rank(text.encode("utf-8", "replace"))
     return ranked
 
