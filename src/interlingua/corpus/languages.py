@@ -185,7 +185,7 @@ def _language_of_blocks(source: Path, target: Path, side: int, num_lines: int) -
         for start in range(0, len(sides[side]), _BLOCK_LINES):
             if number % every == 0:
                 text = " ".join(sides[side][start : start + _BLOCK_LINES])
-                votes[rank_languages(text)[0][0]] += 1
+                votes[_identify(text)] += 1
                 words.update(text.split())
             number += 1
     few = (
@@ -215,8 +215,8 @@ def _find_foreign(
             text = lines[place - first]
             if sum(map(str.isalpha, text[:200])) < 8:
                 continue
-            ranked = rank_languages(text[:400])
-            if ranked[0][0] != language:
+            if _identify(text[:400]) != language:
+                ranked = rank_languages(text[:400])
                 own = next((score for code, score in ranked if code == language), -np.inf)
                 guesses.append((place, ranked[0][0], ranked[0][1] - own))
         first += len(lines)
@@ -231,6 +231,11 @@ def _find_foreign(
             found[place] = True
             others[code] += 1
     return found, others
+
+
+def _identify(text: str) -> str:
+    language: str = _identifier().classify(text.encode("utf-8", "replace"))[0]
+    return language
 
 
 def rank_languages(text: str) -> list[tuple[str, float]]:
