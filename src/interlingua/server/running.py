@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import uvicorn
@@ -82,9 +83,11 @@ def _listen(host: str, port: int) -> socket.socket:
         [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
+        with ExitStack() as opened:
+            listening = opened.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            opened.pop_all()
     except (OSError, OverflowError, UnicodeError) as error:
         raise ConfigError(
             f"{host}:{port} cannot be listened at ({error}); choose another --host or --port"
