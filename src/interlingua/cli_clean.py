@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from interlingua.cli_flags import PartsFlags, RuleFlags
+from interlingua.cli_parts import plain_parts
 from interlingua.cli_streams import say
 from interlingua.errors import ConfigError
 
@@ -33,37 +34,27 @@ def clean(
         json: print the report as JSON.
     """
     from interlingua.corpus.cleaning import DEFAULT_RULES, RULES, CleaningJob, clean_corpus
-    from interlingua.corpus.doctor import CorpusParts
     from interlingua.corpus.pair_rules import Limits
 
-    if parts.source is None or parts.target is None:
-        raise ConfigError("nothing to clean; give --source train.ro --target train.en")
     if rule.max_ratio <= 1 or rule.max_characters < 1 or rule.max_words < 1:
         raise ConfigError("--max-ratio must be above 1, --max-characters and --max-words above 0")
     chosen = _split(rule.rules) if rule.rules is not None else DEFAULT_RULES
     left_out = _split(rule.without or "")
     if unknown := set(left_out) - set(RULES):
         raise ConfigError(f"rule {min(unknown)!r} is none of {', '.join(RULES)}")
-    held_out = CorpusParts(
-        parts.source,
-        parts.target,
-        parts.valid_source,
-        parts.valid_target,
-        parts.test_source,
-        parts.test_target,
-    ).held_out
-    job = CleaningJob(
-        parts.source,
-        parts.target,
-        output,
-        rules=tuple(name for name in chosen if name not in left_out),
-        limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
-        held_out=tuple(held_out.values()),
-        dropped=dropped,
-        dry_run=dry_run,
-        identify_languages=rule.identify_languages,
-    )
-    cleaned = clean_corpus(job)
+    with plain_parts(parts, "clean") as (training, held_out):
+        job = CleaningJob(
+            training.source,
+            training.target,
+            output,
+            rules=tuple(name for name in chosen if name not in left_out),
+            limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
+            held_out=tuple((part.source, part.target) for part in held_out.values()),
+            dropped=dropped,
+            dry_run=dry_run,
+            identify_languages=rule.identify_languages,
+        )
+        cleaned = clean_corpus(job)
     say(cleaned.to_json() if json else cleaned.to_text())
 
 
