@@ -184,7 +184,7 @@ def test_a_corpus_that_changes_meanwhile_is_refused(
 def test_wrong_bytes_in_a_file_with_both_sides_go_with_their_pair(tmp_path: Path) -> None:
     path = tmp_path / "memory.tsv"
     rows = [f"{one}\t{other}".encode() for one, other in GOOD]
-    path.write_bytes(b"\n".join([*rows[:5], b"caf\xe9\tcoffee", *rows[5:], b""]))
+    path.write_bytes(b"\n".join([*rows[:5], b"se\xf1or\tsir", *rows[5:], b""]))
     with plain_sides((path,)) as corpus:
         cleaned = clean_corpus(CleaningJob(corpus, tmp_path / "out"))
     assert cleaned.counts == {"encoding": 1}
