@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 NODE_MODULES = Path(__file__).parents[2] / "javascript" / "node_modules"
+PATIENCE = 180_000  # milliseconds: a browser is many processes, and tests run on machines that have other work
 
 
 def run_in_node(program: str, *arguments: str, asked: object) -> list[Any]:
@@ -39,7 +40,9 @@ def chromium() -> Iterator[Any]:
     if path is None:
         pytest.skip("needs Chromium on the path (Debian: apt-get install chromium)")
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        running = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"], timeout=PATIENCE
+        )
         yield running
         running.close()
 
@@ -48,6 +51,7 @@ def chromium() -> Iterator[Any]:
 def opened_page(browser: Any, path: Path, **settings: Any) -> Iterator[Any]:
     """Open a file without a network; the page keeps what it asked for and what it complained about."""
     context = browser.new_context(offline=True, **settings)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.complaints, page.requests = [], []
     page.on("console", lambda message: page.complaints.append(message.text))
