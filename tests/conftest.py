@@ -4,7 +4,9 @@ With INTERLINGUA_REQUIRE_RUNTIMES set, as CI does, a test that opens an export i
 that needs an optional package, fail where they would be skipped.
 
 The import hook must be in place before a test module imports ``interlingua``; pytest reads this file first.
-From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included.
+From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included. Not so in
+``tests/system``, where commands run as a user runs them: there the checks cost more than all else, and the other tests
+have called the same functions. A test elsewhere with millions of calls is marked ``unchecked``.
 """
 
 import fcntl
@@ -14,6 +16,7 @@ import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from jaxtyping import install_import_hook
@@ -85,6 +88,16 @@ def pytest_collection_finish() -> None:
     # Models in tests are so small that a second thread costs more than it brings.
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+SYSTEM = Path(__file__).parent / "system"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    unchecked = item.path.is_relative_to(SYSTEM) or item.get_closest_marker("unchecked") is not None
+    jaxtyping.config.update("jaxtyping_disable", unchecked)
+    return (yield)
 
 
 RUNTIMES_REQUIRED = bool(os.environ.get("INTERLINGUA_REQUIRE_RUNTIMES"))
