@@ -35,6 +35,7 @@ from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_score import score
 from interlingua.cli_split import split
 from interlingua.cli_streams import (
+    is_folder,
     note,
     open_output,
     print_json,
@@ -106,7 +107,7 @@ def translate(
     show: ShowFlags = _SHOW,
     machine: MachineFlags = _MACHINE,
 ) -> None:
-    """Translate TEXT, a file, or standard input: one line in, one line out.
+    """Translate TEXT, a file, a folder of files, or standard input: one line in, one line out.
 
     With --n-best above 1 each translation is a line "N ||| text ||| score", N counting the input from 0.
 
@@ -116,10 +117,16 @@ def translate(
         n_best: translations of each sentence, best first.
         adapter: adapter folder, or a run that trained one on this model.
     """
+    flags = (search, decode, show, machine)
+    if show.ray or show.ray_address or is_folder(io.input):
+        from interlingua.cli_translate import translate_folder
+
+        translate_folder(model, text, io, n_best, flags, adapter)
+        return
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, (search, decode, show, machine), adapter)
+    translate_lines(model, lines, io, n_best, flags, adapter)
 
 
 def evaluate(
