@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from prove_commands import corpora, describe_machine
@@ -40,6 +40,13 @@ def main() -> None:
     """Do all, or one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=("train", "text", "cost"))
+    parser.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=KINDS,
+        default=KINDS,
+        help="to train, and to send text through",
+    )
     parser.add_argument("--lines", type=int, default=5_000_000)
     parser.add_argument("--strings", type=int, default=1_000_000)
     parser.add_argument("--length", type=int, default=500_000, help="of a text, and twice that")
@@ -47,8 +54,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe_machine(), flush=True)
     parts: dict[str, Callable[[], bool]] = {
-        "train": lambda: prove_training(arguments.lines),
-        "text": lambda: prove_text(arguments.strings, arguments.seed),
+        "train": lambda: prove_training(arguments.kinds, arguments.lines),
+        "text": lambda: prove_text(arguments.kinds, arguments.strings, arguments.seed),
         "cost": lambda: prove_cost(arguments.length),
     }
     chosen = [arguments.only] if arguments.only else list(parts)
@@ -56,8 +63,8 @@ def main() -> None:
     sys.exit(0 if all(outcomes) else 1)
 
 
-def prove_training(number: int) -> bool:
-    """Train every kind on ``number`` lines; return whether each stayed within the memory."""
+def prove_training(kinds: Sequence[str], number: int) -> bool:
+    """Train ``kinds`` on ``number`` lines; return whether each stayed within the memory."""
     folder = Path(tempfile.mkdtemp(prefix="interlingua-tokenizers-"))
     fine = True
     try:
@@ -65,7 +72,7 @@ def prove_training(number: int) -> bool:
         with text.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(itertools.islice(vary(real_lines()), number))
         print(f"{number:,} different lines, {text.stat().st_size / 1e6:,.0f} MB", flush=True)
-        for kind in KINDS:
+        for kind in kinds:
             flags = ["--byte-level"] if kind == "byte-level" else ["--kind", kind]
             output = folder / f"{kind}.json"
             command = [sys.executable, "-m", "interlingua", "tokenizer", "train", str(text)]
@@ -107,12 +114,12 @@ def vary(lines: list[str]) -> Iterator[str]:
         yield f"{' '.join(line)} {index}\n"
 
 
-def trained() -> dict[str, PieceTokenizer]:
-    """Return a small tokenizer of every kind, trained on sixteen languages."""
+def trained(kinds: Sequence[str] = KINDS) -> dict[str, PieceTokenizer]:
+    """Return a small tokenizer of each of ``kinds``, trained on sixteen languages."""
     files = sorted((corpora() / "flores200").glob("devtest.*"))
     lines = [line for file in files for line in file.read_text("utf-8").split("\n")[:200]]
     found = {}
-    for kind in KINDS:
+    for kind in kinds:
         name, byte_level = ("bpe", True) if kind == "byte-level" else (kind, False)
         learnt = train_tokenizer(lines, kind=name, vocabulary_size=4000, byte_level=byte_level)
         assert isinstance(learnt, PieceTokenizer)
@@ -120,11 +127,11 @@ def trained() -> dict[str, PieceTokenizer]:
     return found
 
 
-def prove_text(number: int, seed: int | None) -> bool:
-    """Send ``number`` random strings and every code point through every kind; return whether nothing was lost."""
+def prove_text(kinds: Sequence[str], number: int, seed: int | None) -> bool:
+    """Send ``number`` random strings and every code point through ``kinds``; return whether nothing was lost."""
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     fine = True
-    for kind, tokenizer in trained().items():
+    for kind, tokenizer in trained(kinds).items():
         roll, lost = random.Random(seed), 0
         for text in itertools.chain(every_code_point(), random_strings(roll, number)):
             ids = tokenizer.encode_batch([text])[0]

@@ -132,6 +132,15 @@ def test_several_forms_in_one_run_with_weights(place: Path, capsys: Capture) -> 
     assert manifest["parts"] == [60, 65]
 
 
+def test_several_forms_are_split_together_by_source(place: Path) -> None:
+    Path("a.tsv").write_bytes(tsv(PAIRS))
+    Path("b.jsonl.gz").write_bytes(gzip.compress(jsonl([(f"{a}!", f"{b}!") for a, b in PAIRS])))
+    files = ["--pairs", "a.tsv", "b.jsonl.gz", "--corpus.weights", "2,1", "--corpus.tags", ",<bt>"]
+    assert train("x", *files, "--corpus.valid-size", "20", command="prepare") == 0
+    parts = json.loads(Path("x/shards/training/manifest.json").read_text())["parts"]
+    assert parts == [115, 115]
+
+
 def test_the_same_pairs_in_any_form_are_prepared_alike(place: Path) -> None:
     for suffix, side in (("ro", 0), ("en", 1)):
         text = "".join(f"{pair[side]}\n" for pair in PAIRS).encode()

@@ -261,9 +261,9 @@ def learn_likeness(
     learnt.ratio = float(np.median(residual))
     learnt.spread = float(1.4826 * np.median(np.abs(residual - learnt.ratio)) + 0.03)
     kept = [folds[rows] != fold for fold in range(number)]
-    sides = (source.ids, target.ids)
-    learnt.forward = [_train(*sides, rows[k], columns[k], reader.sizes) for k in kept]
-    learnt.backward = [_train(*sides[::-1], columns[k], rows[k], reader.sizes[::-1]) for k in kept]
+    together = _Together(source.ids[rows], target.ids[columns], reader.sizes)
+    learnt.forward = [together.train(pairs_kept, 0) for pairs_kept in kept]
+    learnt.backward = [together.train(pairs_kept, 1) for pairs_kept in kept]
     rng = np.random.default_rng(1)
     others = len(target)
     farthest = max(_NEAREST + 1, min(_FARTHEST, others // 2))
@@ -276,27 +276,38 @@ def learn_likeness(
     return learnt
 
 
-def _train(
-    given: NDArray[np.int32],
-    asked: NDArray[np.int32],
-    rows: Ints,
-    columns: Ints,
-    sizes: tuple[int, int],
-) -> Table:
-    """Train IBM model 1 on pairs of lines; return p(asked word | given word), 0 for words in no vocabulary."""
-    ids, others = given[rows], asked[columns]
-    keys = (ids[:, :, None].astype(np.int64) * sizes[1] + others[:, None, :]).ravel()
-    known = ((ids > _UNKNOWN)[:, :, None] & (others > _UNKNOWN)[:, None, :]).astype(np.float32)
-    table = np.ones(sizes, np.float32)
-    for _ in range(_ITERATIONS):
-        share = table[ids[:, :, None], others[:, None, :]] * known
-        share /= share.sum(axis=1, keepdims=True) + 1e-9
-        counts = np.bincount(keys, share.ravel(), sizes[0] * sizes[1]).reshape(sizes)
-        # The 1 makes a word that was seen once unsure of what it means.
-        table = (counts / (counts.sum(axis=1, keepdims=True) + 1.0)).astype(np.float32)
-    table[: _UNKNOWN + 1] = 0
-    table[:, : _UNKNOWN + 1] = 0
-    return table
+class _Together:
+    """The words of either side that stand in a pair of lines together, as IBM model 1 counts them.
+
+    Only those that do are kept: a table of all words by all words would be a hundred times as large, and most of the time.
+    """
+
+    def __init__(
+        self, given: NDArray[np.int32], asked: NDArray[np.int32], sizes: tuple[int, int]
+    ) -> None:
+        known = (given > _UNKNOWN)[:, :, None] & (asked > _UNKNOWN)[:, None, :]
+        self._sizes = sizes
+        self._pairs, ours, theirs = np.nonzero(known)
+        keys = given[self._pairs, ours].astype(np.int64) * sizes[1] + asked[self._pairs, theirs]
+        self._kinds, self._kind = np.unique(keys, return_inverse=True)
+        self._places = self._pairs * WORDS + ours, self._pairs * WORDS + theirs
+        self._words = np.divmod(self._kinds, sizes[1])
+
+    def train(self, kept: Mask, side: int) -> Table:
+        """Return p(word of the other side | word of this ``side``) from the ``kept`` pairs, 0 for words unknown."""
+        chosen = np.flatnonzero(kept[self._pairs])
+        kind, place = self._kind[chosen], self._places[1 - side][chosen]
+        chances = np.ones(len(self._kinds))
+        for _ in range(_ITERATIONS):
+            share = chances[kind]
+            share /= np.bincount(place, share)[place] + 1e-9
+            counts = np.bincount(kind, share, len(self._kinds))
+            words = self._words[side]
+            # The 1 makes a word that was seen once unsure of what it means.
+            chances = counts / (np.bincount(words, counts)[words] + 1.0)
+        table = np.zeros(self._sizes if side == 0 else self._sizes[::-1], np.float32)
+        table[self._words[side], self._words[1 - side]] = chances
+        return table
 
 
 def _regress(right: Floats, wrong: Floats) -> Floats:

@@ -49,7 +49,9 @@ BITS = {fault: 1 << place for place, fault in enumerate(FAULTS)}
 CODES = dict.fromkeys(DAMAGES, "encoding") | {"wrong-script": "wrong-language"}
 """The code of a finding where it is not the name of the fault."""
 
-_LETTERS = re.compile(r"[\W_]+")
+_SIGNS = re.compile(r"[\W_]+")
+_ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
+_OTHER_SIGN = re.compile(r"[^\w\x00-\x7f]")
 _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f\u2009 ]\d{3}(?!\d))*(?:[.,\u066b]\d+)?")
 _DIGIT = re.compile(r"\d")
 _SMOOTHING = 8
@@ -93,7 +95,11 @@ def decode_line(line: bytes) -> str:
 
 def normalise(text: str) -> str:
     """Return the letters and digits of ``text`` without case, which near-duplicates have in common."""
-    return _LETTERS.sub("", text.casefold())
+    folded = text.casefold()
+    if folded.isascii() or not _OTHER_SIGN.search(folded):
+        # The same, twice as fast: this is done with every line of every corpus.
+        return folded.encode("utf-8").translate(None, _ASCII_SIGNS).decode("utf-8")
+    return _SIGNS.sub("", folded)
 
 
 def measure_profile(pairs: Sequence[tuple[str, str]]) -> Profile:

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from interlingua.corpus.formats import PairReader
-from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.split import choose_held_back, rank_sources
 from interlingua.errors import CorpusError
@@ -59,8 +58,7 @@ def write_parts(
         CorpusError: the corpus cannot be read, changes while it is, or has too few different sources.
         OutputError: the files cannot be written.
     """
-    keys = (normalise(pair.source) or pair.source for pair in reader if _is_usable(pair))
-    ranks = rank_sources(keys, seed)
+    ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
     before = reader.files
     part_of = np.zeros(len(ranks), dtype=np.uint8)
     for part, size in (("test", test), ("valid", valid)):

@@ -1,4 +1,7 @@
-"""Hold back a part of the pairs for validation, so that no validation source is also trained on."""
+"""Hold back a part of the pairs for validation, so that no validation source is also trained on.
+
+Sources that differ in nothing but case, spaces and punctuation count as one: "Da." and "da" are one question.
+"""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -6,6 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 
@@ -18,15 +22,17 @@ def default_validation_size(num_pairs: int) -> int:
 
 
 def rank_sources(sources: Iterable[str], seed: int) -> NDArray[np.uint64]:
-    """Return a number for each source, by chance, always the same for a source and a seed.
+    """Return a number for each source, by chance, always the same for its letters and digits and a seed.
 
-    Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
+    A source without any counts as it is. Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
     compared. Two different ones with the same number (one chance in a million with six million sources) would
     be held back together, or not at all.
     """
     key = seed.to_bytes(16, "little")
     digests = b"".join(
-        blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+        blake2b(
+            (normalise(source) or source).encode("utf-8", "surrogatepass"), digest_size=8, key=key
+        ).digest()
         for source in sources
     )
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)

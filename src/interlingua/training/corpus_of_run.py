@@ -38,6 +38,9 @@ Say = Callable[[str], None]
 Prints = Mapping[str, FileFingerprint]
 
 _VERSION = 1
+_SAME_SOURCE = "letters and digits"
+"""What two sources have in common that are held back together; a run that was split otherwise does not fit."""
+
 _NAME = "corpus.json"
 _SEEN = "seen.json"
 """When and where the files were seen, apart from what they hold, so that equal corpora make equal files."""
@@ -90,7 +93,7 @@ class _Files:
             "target": [prints[path.as_posix()]["sha256"] for path in self.target],
             "valid_source": [prints[path.as_posix()]["sha256"] for path in self.valid_source],
             "valid_target": [prints[path.as_posix()]["sha256"] for path in self.valid_target],
-            "split": None if self.has_validation else [self.valid_size, self.seed],
+            "split": None if self.has_validation else [self.valid_size, self.seed, _SAME_SOURCE],
         }
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.split import default_validation_size, split_validation
 from interlingua.errors import CorpusError
@@ -38,6 +39,22 @@ def test_a_repeated_source_goes_to_one_side_with_all_its_translations() -> None:
     training, validation = split_validation(_pairs(300, repeat=3), 20, seed=1)
     assert len(validation) == 18
     assert not {pair.source for pair in training} & {pair.source for pair in validation}
+
+
+def test_sources_in_another_writing_go_to_one_side_and_signs_count_as_they_are() -> None:
+    writings = ("Casa {}", "casa {}!", "«CASA  {}»", "ca\u2013sa_{}")
+    pairs = [
+        SentencePair(writing.format(number), f"house {number}", 4 * number + place)
+        for number in range(100)
+        for place, writing in enumerate(writings, start=1)
+    ] + [SentencePair(sign, "sign", 401) for sign in "?!."]
+    training, validation = split_validation(pairs, 80, seed=1)
+    keys = [
+        {normalise(pair.source) or pair.source for pair in part} for part in (training, validation)
+    ]
+    assert not keys[0] & keys[1]
+    assert len(keys[0] | keys[1]) == 103
+    assert len(training) + len(validation) == len(pairs)
 
 
 def test_more_than_half_and_too_few_sources_are_refused() -> None:

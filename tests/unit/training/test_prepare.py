@@ -20,6 +20,7 @@ from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, Trai
 from interlingua.corpus import scan
 from interlingua.corpus.fingerprint import FileState
 from interlingua.corpus.lines import read_lines
+from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.scan import Chunk
 from interlingua.corpus.split import split_validation
@@ -111,6 +112,20 @@ def test_shards_hold_what_the_whole_corpus_gives_in_memory(config: RunConfig) ->
     lines = [prepared.training.shards.line(index) for index in range(len(training))]
     assert lines == [pair.line for pair in training]
     assert list(prepared.validation.pairs) == validation
+
+
+def test_no_source_is_held_back_that_training_has_in_another_writing(config: RunConfig) -> None:
+    writings = ("{}", "{}!", "«{}»")
+    lines = [writing.format(line.title()) for line in LINES for writing in writings]
+    for path in (*config.corpus.source, *config.corpus.target):
+        path.write_text("".join(f"{line}\n" for line in lines))
+    prepared, _ = heard(config)
+    held_back = {normalise(pair.source) for pair in prepared.validation.pairs}
+    shards = prepared.training.shards
+    training = {normalise(lines[shards.line(index) - 1]) for index in range(len(shards))}
+    assert not held_back & training
+    assert len(held_back | training) == len(LINES)
+    assert len(prepared.validation.pairs) == 3 * len(held_back)
 
 
 def test_the_same_corpus_is_read_once(config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
