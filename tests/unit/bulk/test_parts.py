@@ -59,7 +59,7 @@ def test_parts_of_something_else_are_refused(tmp_path: Path, change: str) -> Non
     if change == "text":
         source.write_text(source.read_text().replace("linia 3", "linia x"))
     elif change == "request":
-        request = {"model": "abd", "options": {}}
+        request = {"model": "other", "options": {}}
     size = 5 if change == "part_lines" else 10
     with pytest.raises(ConfigError, match=r"was begun with another text, model or option"):
         FileJob(source, tmp_path / "out", request, part_lines=size)
