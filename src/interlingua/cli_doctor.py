@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import PartsFlags
 from interlingua.cli_parts import plain_parts
-from interlingua.cli_streams import open_output, read_aligned, say
+from interlingua.cli_streams import note, open_output, read_aligned, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
     from interlingua.corpus.findings import Report
+    from interlingua.corpus.plain_sides import PlainSides
     from interlingua.inspection.corpus_size import Choice
 
 __all__ = ["doctor"]
@@ -74,6 +75,7 @@ def _examine_files(parts: PartsFlags, config: Path | None) -> "Report":
 
     if config is None:
         with plain_parts(parts, "examine") as (training, held_out):
+            _pass_on_remarks(training, held_out)
             return examine_corpus(training, held_out)
     from interlingua.config_files import load_config
     from interlingua.inspection.corpus_size import Choice, examine_size
@@ -82,7 +84,14 @@ def _examine_files(parts: PartsFlags, config: Path | None) -> "Report":
     if parts.source is None and parts.target is None and parts.pairs is None:
         parts = _files_of(choice, parts)
     with plain_parts(parts, "examine") as (training, held_out):
+        _pass_on_remarks(training, held_out)
         return examine_corpus(training, held_out, judge_size=partial(examine_size, choice))
+
+
+def _pass_on_remarks(training: "PlainSides", held_out: "dict[str, PlainSides]") -> None:
+    for part in (training, *held_out.values()):
+        for remark in part.remarks:
+            note(remark)
 
 
 def _files_of(choice: "Choice", parts: PartsFlags) -> PartsFlags:

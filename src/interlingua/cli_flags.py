@@ -165,7 +165,7 @@ class PairFlags:
 
 @dataclass(frozen=True, slots=True)
 class RuleFlags:
-    """By which rules pairs are dropped; all but number-mismatch apply."""
+    """By which rules pairs are repaired or dropped; all but number-mismatch apply."""
 
     rules: str | None = None
     """The only rules that apply, with commas between."""
@@ -179,6 +179,8 @@ class RuleFlags:
     """long-line: words of the longest line that stays."""
     identify_languages: bool = False
     """wrong-language, swapped-sides: look at the language of lines, not only at their script; takes longer."""
+    repair: bool = True
+    """encoding: repair what can be; else every damaged pair is dropped."""
 
 
 @dataclass(frozen=True, slots=True)

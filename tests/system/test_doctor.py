@@ -72,6 +72,16 @@ def test_every_form_of_a_corpus_tells_the_same(tmp_path: Path, capsys: Capture) 
     assert all(each == told[0] for each in told)
 
 
+def test_lines_are_those_of_the_file_that_was_named(tmp_path: Path, capsys: Capture) -> None:
+    pairs = [f'{{"ro": "propoziția {n}", "en": "the sentence {n}"}}' for n in range(10, 30)]
+    path = write(tmp_path, "a.jsonl", [*pairs, "", "", '{"ro": "gol", "en": ""}'])
+    assert main(["doctor", "--pairs", path, "--source-lang", "ro", "--target-lang", "en", "--json"]) == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (empty,) = [each for each in found if each["code"] == "empty"]
+    assert empty["lines"] == [23]
+    assert "line 23: gol" in empty["message"]
+
+
 def test_standard_input_holds_one_corpus(capsys: Capture) -> None:
     assert main(["doctor", "--pairs", "-", "--test-pairs", "-"]) == 2
     assert "holds one corpus" in capsys.readouterr().err

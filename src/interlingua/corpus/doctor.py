@@ -29,6 +29,7 @@ from interlingua.corpus.telling import (
     rank,
     show_pair,
     tell_pairs,
+    where_they_stand,
 )
 
 __all__ = ["SMALL", "examine_corpus"]
@@ -115,7 +116,7 @@ def examine_corpus(
     ]
     for name, part in (held_out or {}).items():
         findings += _find_leaks(training, part, name, survey.keys)
-    return Report(training.name, tuple(findings))
+    return Report(training.name, where_they_stand(training, findings))
 
 
 def _find_too_small(sides: PlainSides, survey: Survey) -> Iterator[Finding]:

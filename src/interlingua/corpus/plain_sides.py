@@ -1,11 +1,15 @@
 """A corpus in any form as two plain files of lines, for what reads them several times and wants every byte of them."""
 
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from interlingua.corpus.formats import UNNAMED, PairReader, open_pairs
 from interlingua.corpus.packed import PackedFile, is_packed, name_of, without_packing
@@ -31,6 +35,7 @@ class PlainSides:
         named: the files that the user named: one with both sides, or two.
         columns: where the sides are in a file with both.
         unpacking: the command that writes such files to stay; None if they are those that were named.
+        remarks: what a user should know about how one file became two.
     """
 
     source: Path
@@ -40,6 +45,21 @@ class PlainSides:
     named: tuple[Path, ...]
     columns: tuple[str, str] | None = None
     unpacking: str | None = None
+    remarks: tuple[str, ...] = ()
+    _numbers: Path | None = None
+    """Eight bytes a pair: the line of the file with both sides where it stands."""
+
+    @classmethod
+    def of(cls, source: Path, target: Path) -> "PlainSides":
+        """Return two files that are plain already."""
+        languages = language_of(source), language_of(target)
+        return cls(source, target, (name_of(source), name_of(target)), languages, (source, target))
+
+    def line_numbers(self, first: int, number: int) -> NDArray[np.int64]:
+        """Return the lines, from 1, where ``number`` pairs stand in what the user named, from pair ``first``, from 0, on."""
+        if self._numbers is None:
+            return np.arange(first + 1, first + number + 1, dtype=np.int64)
+        return np.fromfile(self._numbers, np.int64, number, offset=8 * first)
 
     @property
     def name(self) -> str:
@@ -82,6 +102,7 @@ def plain_sides(
     if len(named) == 1:
         both = (languages[0] or UNNAMED[0], languages[1] or UNNAMED[1])
         reader = open_pairs(named[0], both, columns)
+        reader.keep_bytes = True
         named = reader.paths
     if len(named) == 1 and reader is not None:
         with _scratch() as folder:
@@ -120,10 +141,12 @@ def _write_both(reader: PairReader, folder: Path, languages: Languages) -> Plain
         else "corpus"
     )
     sides = [folder / f"{stem}.{suffix}" for suffix in suffixes]
-    with sides[0].open("wb") as source, sides[1].open("wb") as target:
+    lines = folder / "numbers"
+    with sides[0].open("wb") as source, sides[1].open("wb") as target, lines.open("wb") as numbers:
         for pair in reader:
-            source.write(pair.source.encode() + b"\n")
-            target.write(pair.target.encode() + b"\n")
+            source.write(_to_bytes(pair.source) + b"\n")
+            target.write(_to_bytes(pair.target) + b"\n")
+            numbers.write(pair.line.to_bytes(8, sys.byteorder))
     named, columns = reader.paths, reader.columns
     plain = PlainSides(sides[0], sides[1], ("", ""), languages, named, columns)
     split = [
@@ -140,8 +163,23 @@ def _write_both(reader: PairReader, folder: Path, languages: Languages) -> Plain
     unpacking = _then_examine(shlex.join(split), [f"plain/train.{suffix}" for suffix in suffixes])
     names = tuple(f"{reader.name} ({suffix})" for suffix in suffixes)
     return PlainSides(
-        sides[0], sides[1], (names[0], names[1]), languages, named, columns, unpacking
+        sides[0],
+        sides[1],
+        (names[0], names[1]),
+        languages,
+        named,
+        columns,
+        unpacking,
+        tuple(reader.remarks()),
+        lines,
     )
+
+
+def _to_bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character that JSON spelled out: no UTF-8 either
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _unpack(path: Path, folder: Path) -> Path:
