@@ -8,7 +8,7 @@ from interlingua.corpus.damage import find_damage, find_mojibake
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("caf\udcc3 noir", "invalid-utf8"),
+        ("th\udcc3 noir", "invalid-utf8"),
         ("cut \udce2\udc80", "invalid-utf8"),
         ("a\x00b", "nul"),
         ("bell\x07", "control"),

@@ -11,17 +11,17 @@ ENGLISH = (
     "The {0} of the village was closed when we came home in the evening.",
     "My brother wants to buy a new {0} before the winter begins.",
     "Nobody knows why the {0} has not been repaired since last year.",
-    "She told me that her {0} was standing behind the old church.",
+    "My sister told me that her {0} was standing behind the old church.",
 )
 GERMAN = (
-    "Das {0} des Dorfes war geschlossen, als wir am Abend nach Hause kamen.",
+    "Das {0} des Dorfes war geschlossen, weil wir am Abend nach Hause gingen.",
     "Mein Bruder will ein neues {0} kaufen, bevor der Winter beginnt.",
     "Niemand weiß, warum das {0} seit letztem Jahr nicht repariert wurde.",
-    "Sie erzählte mir, dass ihr {0} hinter der alten Kirche stand.",
+    "Meine Schwester erzählte mir, dass ihr {0} hinter der alten Kirche stand.",
 )
 NOUNS = (("house", "Haus"), ("car", "Auto"), ("boat", "Boot"), ("bicycle", "Fahrrad"), ("window", "Fenster"),
          ("picture", "Bild"), ("roof", "Dach"), ("gate", "Tor"), ("table", "Möbel"), ("knife", "Messer"))  # fmt: skip
-FRENCH = "Ils ont décidé de ne plus jamais retourner dans cette petite ville au bord de la mer."
+FRENCH = "Ils ont décidé de ne plus jamais retourner dans cette petite ville près de la mer."
 RUSSIAN = "Они решили никогда больше не возвращаться в этот маленький город у моря."
 
 
