@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.errors import ConfigError
-from interlingua.inspection.interventions import HeadName
+from interlingua.inspection.questions import HeadName
 from interlingua.inspection.steps import ids_of, plain_transformer
 from interlingua.inspection.trace import Trace
 from interlingua.model.attention import MultiHeadAttention

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError
-from interlingua.inspection.interventions import HeadName, Intervention, LayerName, intervene
+from interlingua.inspection.interventions import intervene
 from interlingua.inspection.json_form import as_json
+from interlingua.inspection.questions import HeadName, Intervention, LayerName
 from interlingua.inspection.trace import AttentionKind, Trace, trace_translation
 from interlingua.inspection.walk import walk_head, walk_input
 from interlingua.translator import Translator
