@@ -15,6 +15,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``training``: all of the above -> weights
 * ``inspection``: one translation, opened up
 * ``interop``: other people's formats, in and out
+* ``server``: HTTP, and the page
 * ``cli``: one short function a command
 """
 

@@ -33,6 +33,7 @@ from interlingua.cli_flags import (
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
 from interlingua.cli_score import score
+from interlingua.cli_serve import serve
 from interlingua.cli_split import split
 from interlingua.cli_streams import (
     note,
@@ -45,6 +46,7 @@ from interlingua.cli_streams import (
 )
 from interlingua.cli_tokenizer import TOKENIZER_COMMANDS, TOKENIZER_HELP
 from interlingua.errors import ConfigError
+from interlingua.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
@@ -316,6 +318,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     plan,
     export,
     import_,
+    serve,
     doctor,
     clean,
     download,
@@ -414,6 +417,7 @@ def _build_app() -> "App":
         PairFlags,
         PartsFlags,
         RuleFlags,
+        ServerSettings,
     ):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)

@@ -21,7 +21,7 @@ from interlingua.corpus.survey import read_pairs
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-__all__ = ["Languages", "examine_languages", "language_code"]
+__all__ = ["Languages", "examine_languages", "language_code", "rank_languages"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -216,7 +216,7 @@ def _find_foreign(
             if sum(map(str.isalpha, text[:200])) < 8:
                 continue
             if _identify(text[:400]) != language:
-                ranked = _rank(text[:400])
+                ranked = rank_languages(text[:400])
                 own = next((score for code, score in ranked if code == language), -np.inf)
                 guesses.append((place, ranked[0][0], ranked[0][1] - own))
         first += len(lines)
@@ -238,7 +238,8 @@ def _identify(text: str) -> str:
     return language
 
 
-def _rank(text: str) -> list[tuple[str, float]]:
+def rank_languages(text: str) -> list[tuple[str, float]]:
+    """Return every language that ``py3langid`` knows with the logarithm of its odds, likeliest first."""
     ranked: list[tuple[str, float]] = _identifier().rank(text.encode("utf-8", "replace"))
     return ranked
 

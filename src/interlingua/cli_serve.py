@@ -1,0 +1,46 @@
+"""The ``serve`` command: models on the network."""
+
+from pathlib import Path
+
+from interlingua.cli_flags import MachineFlags
+from interlingua.cli_streams import note
+from interlingua.errors import ConfigError
+from interlingua.server.settings import ServerSettings
+
+__all__ = ["serve"]
+
+
+_LIMITS, _MACHINE = ServerSettings(), MachineFlags()
+
+
+def serve(
+    *model: Path,
+    host: str = "127.0.0.1",
+    port: int = 5000,
+    limits: ServerSettings = _LIMITS,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Serve models on the network: LibreTranslate's API, and a page at http://127.0.0.1:5000.
+
+    Args:
+        model: run folders or model folders, one for each pair of languages.
+        host: address to listen at; 0.0.0.0 for every one that the machine has.
+        port: port to listen at; 0 for one that is free.
+    """
+    if not model:
+        raise ConfigError("no model is given; name a run folder or a model folder")
+    try:
+        from interlingua.server.running import serve as run_server
+    except ImportError as error:
+        raise ConfigError(
+            f"the server needs the package {error.name}, which is not installed: pip install 'interlingua[serve]'"
+        ) from None
+    run_server(
+        model,
+        limits,
+        host=host,
+        port=port,
+        device=machine.device,
+        threads=machine.threads,
+        say=note,
+    )

@@ -1,0 +1,130 @@
+"""The API of LibreTranslate: what its clients send and expect, errors included."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from interlingua.server.bodies import read_as
+from interlingua.server.detection import Detected, detect
+from interlingua.server.languages import name_of
+from interlingua.server.refusals import Refusal
+from interlingua.server.schemas import DetectForm, TranslateForm
+from interlingua.server.service import Service, answer_within
+from interlingua.server.translation import translate_texts
+
+__all__ = ["routes"]
+
+
+def routes(service: Service) -> list[Route]:
+    """Return the routes of this API."""
+    settings = service.settings
+
+    async def languages(request: Request) -> JSONResponse:
+        return JSONResponse(
+            [
+                {
+                    "code": code,
+                    "name": name_of(code),
+                    "targets": list(service.languages.targets_of(code)),
+                }
+                for code in service.languages.every
+            ]
+        )
+
+    async def translate(request: Request) -> JSONResponse:
+        form = await read_as(request, TranslateForm, settings.max_body)
+        return JSONResponse(await answer_within(service, _translate(service, form)))
+
+    async def detect_language(request: Request) -> JSONResponse:
+        form = await read_as(request, DetectForm, settings.max_body)
+        service.check_texts([form.q])
+        return JSONResponse([_told(each) for each in detect(form.q, service.languages.every)])
+
+    async def frontend_settings(request: Request) -> JSONResponse:
+        return JSONResponse(_frontend_settings(service))
+
+    async def health(request: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    return [
+        Route("/languages", languages),
+        Route("/translate", translate, methods=["POST"]),
+        Route("/detect", detect_language, methods=["POST"]),
+        Route("/frontend/settings", frontend_settings),
+        Route("/health", health),
+    ]
+
+
+async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
+    texts = form.q if isinstance(form.q, list) else [form.q]
+    service.check_texts(texts)
+    if form.alternatives > service.settings.max_alternatives:
+        raise Refusal(
+            400,
+            f"Invalid request: alternatives ({form.alternatives}) exceeds limit "
+            f"({service.settings.max_alternatives})",
+        )
+    target = service.languages.known(form.target)
+    guesses = None
+    if form.source == "auto":
+        guesses = [detect(text, service.languages.every)[0] for text in texts]
+        sources = [guess.language for guess in guesses]
+    else:
+        sources = [service.languages.known(form.source)] * len(texts)
+    answers, pivots = await _each(service, texts, sources, target, form.alternatives)
+    return _shape(
+        isinstance(form.q, list),
+        translatedText=[each.text for each in answers],
+        detectedLanguage=None if guesses is None else [_told(guess) for guess in guesses],
+        alternatives=[list(each.alternatives) for each in answers] if form.alternatives else None,
+        pivot=pivots if any(pivots) else None,
+    )
+
+
+async def _each(
+    service: Service, texts: Sequence[str], sources: Sequence[str], target: str, alternatives: int
+) -> tuple[list[Any], list[str | None]]:
+    """Translate each text from its own language; return also what language it went through."""
+    ways = {source: service.languages.require_way(source, target) for source in sources}
+    answers: list[Any] = [None] * len(texts)
+    pivots: list[str | None] = [None] * len(texts)
+    for source, way in ways.items():
+        places = [place for place, each in enumerate(sources) if each == source]
+        found = await translate_texts(
+            service.engine, way, [texts[place] for place in places], alternatives=alternatives
+        )
+        for place, each in zip(places, found, strict=True):
+            answers[place] = each
+            pivots[place] = ">".join(model.target for model in way[:-1]) or None
+    return answers, pivots
+
+
+def _shape(is_list: bool, **fields: list[Any] | None) -> dict[str, Any]:
+    """Leave out what was not asked for; one text has one answer, a list of texts a list."""
+    there = {name: values for name, values in fields.items() if values is not None}
+    return there if is_list else {name: values[0] for name, values in there.items()}
+
+
+def _told(guess: Detected) -> dict[str, Any]:
+    return {"confidence": guess.confidence, "language": guess.language}
+
+
+def _frontend_settings(service: Service) -> dict[str, Any]:
+    source = service.languages.sources[0]
+    target = next(code for code in service.languages.targets_of(source) if code != source)
+    return {
+        "apiKeys": False,
+        "keyRequired": False,
+        "charLimit": service.settings.max_chars,
+        "frontendTimeout": 300,
+        "suggestions": False,
+        "filesTranslation": False,
+        "supportedFilesFormat": [],
+        "language": {
+            "source": {"code": source, "name": name_of(source)},
+            "target": {"code": target, "name": name_of(target)},
+        },
+    }
