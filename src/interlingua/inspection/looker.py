@@ -45,6 +45,9 @@ from interlingua.translator import Translator
 __all__ = ["Looker"]
 
 Json = Any
+LEAST_SENTENCES = 20
+MOST_PAIRS = 200
+"""Pairs that the best view is found with: at least, at most."""
 MOST_SENTENCES = 30
 """Sentences of one text that are opened up; the others are translated without."""
 NUM_POSITIONS = 64
@@ -84,6 +87,8 @@ class Looker:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or name
             raise ConfigError(f"{where}: {first['msg']}") from None
+        if name == "models":
+            return {"models": [model.names() for model in self._models]}
         if question.model >= len(self._models):
             raise ConfigError(f"there is no model {question.model}: there are {len(self._models)}")
         return as_json(_answers(self._models[question.model])[name](question))
@@ -119,6 +124,14 @@ class _Model:
         self._loading = Lock()
         self._checkpoints: OrderedDict[int, Translator] = OrderedDict()
 
+    def names(self) -> Json:
+        """What tells this model from the others."""
+        return {
+            "source_lang": self.translator.source_lang,
+            "target_lang": self.translator.target_lang,
+            "name": (self.folder.parent if self.folder.name == "model" else self.folder).name,
+        }
+
     def about(self) -> Json:
         """Languages, sizes, and what else there is to look at."""
         translator, model = self.translator, plain_transformer(self.translator)
@@ -141,15 +154,16 @@ class _Model:
 
     @cached_property
     def sentences(self) -> tuple[SentencePair, ...]:
-        """Sentences that the model was not trained on."""
-        return read_sentences(self.folder / SENTENCES)
+        """Sentences that the model was not trained on, or the first that it was where none are kept."""
+        kept = read_sentences(self.folder / SENTENCES)
+        return kept or (self._pairs.first(MOST_PAIRS) if self._has_pairs() else ())
 
     @cached_property
     def best_view(self) -> Json:
         """Which head aligns best, by the words that occur together in the sentences beside the model."""
-        if len(self.sentences) < 20:
-            return None
         pairs = [(pair.source, pair.target) for pair in self.sentences]
+        if len(pairs) < LEAST_SENTENCES:
+            return None
         try:
             view, score = choose_alone(self.translator, pairs)
         except InterlinguaError:
@@ -172,10 +186,12 @@ class _Model:
         translator = intervene(self.translator, question.switches)
         view = self.best_view
         parts = []
-        for before, text, after in _cut(question.text, translator.source_lang):
+        sentences = _cut(question.text, translator.source_lang)
+        given = question.target if len(sentences) == 1 else None
+        for before, text, after in sentences:
             part: dict[str, Any] = {"before": before, "after": after}
             if text and len(parts) < MOST_SENTENCES:
-                part |= _open(trace_translation(translator, text), view)
+                part |= _open(trace_translation(translator, text, given), view)
             elif text:
                 part |= {"target": translator.translate([text])[0].text}
             parts.append(part)
@@ -201,7 +217,7 @@ class _Model:
             "target_inputs": trace.target_inputs,
             "source": source,
             "target": target,
-            "head": walk_head(translator, trace, which, question.row),
+            "head": walk_head(translator, trace, which),
             "steps": follow_steps(translator, trace),
         }
 

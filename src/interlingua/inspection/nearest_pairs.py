@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from interlingua.batching.shards import Shards, open_shards
+from interlingua.corpus.pairs import SentencePair
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["NearPair", "TrainingPairs"]
@@ -54,6 +55,11 @@ class TrainingPairs:
 
     def __len__(self) -> int:
         return min(len(self._shards), MOST_PAIRS)
+
+    def first(self, number: int) -> tuple[SentencePair, ...]:
+        """Return the first ``number`` pairs."""
+        near = (self._pair(place, 1.0) for place in range(min(number, len(self))))
+        return tuple(SentencePair(pair.source, pair.target, pair.line) for pair in near)
 
     def nearest(self, ids: Sequence[int], number: int) -> list[NearPair]:
         """Return the ``number`` pairs whose sources are most like ``ids``, the most like first."""

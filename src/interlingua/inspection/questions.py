@@ -176,12 +176,11 @@ class TraceQuestion(TextQuestion):
 
 
 class WalkQuestion(TraceQuestion):
-    """About one head at one row of its attention."""
+    """About one head."""
 
     kind: AttentionKind = "encoder"
     layer: int = 1
     head: int = 1
-    row: int = 0
 
 
 class TreeQuestion(TextQuestion):
@@ -207,6 +206,7 @@ class FileQuestion(Question):
 
 
 QUESTIONS: dict[str, type[Question]] = {
+    "models": ModelQuestion,
     "about": ModelQuestion,
     "best-view": ModelQuestion,
     "translation": TraceQuestion,
