@@ -97,5 +97,9 @@ prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half 
 prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
 	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
 
+.PHONY: prove-clean
+prove-clean: $(READY) ## a million pairs cleaned: time, and memory that does not grow (five minutes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_clean.py
+
 prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_doctor.py
