@@ -4,6 +4,16 @@ import {h} from "./dom.js";
 import {listen, state} from "./state.js";
 import {Refused} from "./api.js";
 
+/** Remember what has the focus, to give it to what takes its place: whoever uses the keyboard goes on where they were. */
+function mark(root) {
+  const active = document.activeElement;
+  if (!active || active === root || !root.contains(active)) return null;
+  const name = (element) => [element.tagName, element.getAttribute("aria-label")?.split(".")[0], element.value, element.dataset.node,
+    element.tagName === "BUTTON" ? element.textContent : ""].join("|");
+  const wanted = name(active);
+  return (changed) => [...changed.querySelectorAll(active.tagName)].find((each) => name(each) === wanted)?.focus({preventScroll: true});
+}
+
 /** A custom element with `controls` (made once) and a result. A subclass has `watches`, `ask(signal)` and `show(answer)`. */
 export class View extends HTMLElement {
   watches = ["m", "t", "target", "sw"];
@@ -36,7 +46,9 @@ export class View extends HTMLElement {
       const answer = await this.ask(running.signal);
       if (running.signal.aborted) return;
       this.message.textContent = "";
+      const held = mark(this.result);
       this.result.replaceChildren(...[this.show(answer)].flat(3).filter(Boolean));
+      held?.(this.result);
       this.answer = answer;
     } catch (error) {
       if (error.name === "AbortError" || running.signal.aborted) return;
