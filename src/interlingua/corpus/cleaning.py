@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from interlingua.corpus.cleaning_job import DEFAULT_RULES, RULES, CleaningJob
 from interlingua.corpus.cleaning_report import Cleaned
 from interlingua.corpus.cleaning_writer import PairWriter
+from interlingua.corpus.fingerprint import FileState
 from interlingua.corpus.languages import Languages, examine_languages
 from interlingua.corpus.pair_flags import PairFlags
 from interlingua.corpus.pair_rules import (
@@ -39,7 +40,7 @@ from interlingua.corpus.survey import (
     survey_keys,
     worth_processes,
 )
-from interlingua.errors import CorpusError
+from interlingua.errors import CorpusError, OutputError
 from interlingua.files import temporary_neighbour
 
 __all__ = ["DEFAULT_RULES", "RULES", "Cleaned", "CleaningJob", "clean_corpus"]
@@ -68,6 +69,7 @@ def clean_corpus(job: CleaningJob, *, processes: int | None = None) -> Cleaned:
     """
     job.check()
     corpus = job.corpus
+    before = _ask_system(job)
     profile, num_lines = look_ahead(corpus.source, corpus.target)
     if num_lines[0] != num_lines[1]:
         raise CorpusError(
@@ -87,7 +89,7 @@ def clean_corpus(job: CleaningJob, *, processes: int | None = None) -> Cleaned:
         near = "near-duplicate" if "near-duplicate" in job.rules else "duplicate"
         exact = "duplicate" if "duplicate" in job.rules else near
         flags.set_repeats(finder.repeats(), _BIT[exact], _BIT[near])
-        return _write(job, flags)
+        return _write(job, flags, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,8 @@ class _Judge:
                 flags[mask[here]] |= np.uint32(_BIT[rule])
 
 
-def _write(job: CleaningJob, flags: PairFlags) -> Cleaned:
-    """Copy the lines that stay, and list what went and what was mended."""
+def _write(job: CleaningJob, flags: PairFlags, before: list[tuple[int, ...]]) -> Cleaned:
+    """Copy the lines that stay, and list what went and what was mended; nothing appears if the files have changed."""
     with PairWriter(job) as writer:
         first = 0
         blocks = _read(job, flags.num_pairs)
@@ -215,6 +217,8 @@ def _write(job: CleaningJob, flags: PairFlags) -> Cleaned:
             first += len(stretch)
         for _ in blocks:
             pass  # to find out whether there is more now than there was
+        if _ask_system(job) != before:
+            raise _changed(job)
         return writer.result()
 
 
@@ -232,20 +236,36 @@ def _read(job: CleaningJob, num_pairs: int) -> Iterator[tuple[list[bytes], list[
             break
         yield sources, targets
     if done != num_pairs:
-        raise CorpusError(
-            f"{job.corpus.name}: was changed while it was read; run the same command again"
-        )
+        raise _changed(job)
+
+
+def _ask_system(job: CleaningJob) -> list[tuple[int, ...]]:
+    """Return what changes when somebody writes to the files."""
+    states = [FileState.of(path) for path in (job.corpus.source, job.corpus.target)]
+    return [(state.size, state.modified, state.inode) for state in states]
+
+
+def _changed(job: CleaningJob) -> CorpusError:
+    return CorpusError(
+        f"{job.corpus.name}: was changed while it was read; run the same command again"
+    )
 
 
 @contextmanager
 def _make_place(job: CleaningJob) -> Iterator[Path]:
     """Make a folder for what is found, on the disk of the output; it is gone when the block ends."""
-    if job.output is None or job.dry_run:
-        with tempfile.TemporaryDirectory(prefix="interlingua-clean-") as place:
-            yield Path(place)
-        return
-    folder = temporary_neighbour(job.output)
+    dry = job.output is None or job.dry_run
+    folder = (
+        Path(tempfile.mkdtemp(prefix="interlingua-clean-"))
+        if job.output is None or dry
+        else temporary_neighbour(job.output)
+    )
     try:
         yield folder
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror or error}); cleaning needs 28 bytes a pair there"
+            + (", or elsewhere with TMPDIR=PLACE" if dry else "")
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)

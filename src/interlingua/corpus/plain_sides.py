@@ -102,6 +102,7 @@ def plain_sides(
     if len(named) == 1:
         both = (languages[0] or UNNAMED[0], languages[1] or UNNAMED[1])
         reader = open_pairs(named[0], both, columns)
+        reader.keep_bytes = True
         named = reader.paths
     if len(named) == 1 and reader is not None:
         with _scratch() as folder:
@@ -143,8 +144,8 @@ def _write_both(reader: PairReader, folder: Path, languages: Languages) -> Plain
     lines = folder / "numbers"
     with sides[0].open("wb") as source, sides[1].open("wb") as target, lines.open("wb") as numbers:
         for pair in reader:
-            source.write(pair.source.encode() + b"\n")
-            target.write(pair.target.encode() + b"\n")
+            source.write(_to_bytes(pair.source) + b"\n")
+            target.write(_to_bytes(pair.target) + b"\n")
             numbers.write(pair.line.to_bytes(8, sys.byteorder))
     named, columns = reader.paths, reader.columns
     plain = PlainSides(sides[0], sides[1], ("", ""), languages, named, columns)
@@ -172,6 +173,13 @@ def _write_both(reader: PairReader, folder: Path, languages: Languages) -> Plain
         tuple(reader.remarks()),
         lines,
     )
+
+
+def _to_bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character that JSON spelled out: no UTF-8 either
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _unpack(path: Path, folder: Path) -> Path:

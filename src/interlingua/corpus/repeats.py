@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RepeatFinder", "find_repeats"]
+__all__ = ["RepeatFinder", "Repeats", "find_repeats"]
 
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from interlingua.corpus.cleaning import CleaningJob, clean_corpus
 from interlingua.corpus.plain_sides import PlainSides, plain_sides
+from interlingua.corpus.repeats import RepeatFinder, Repeats
 from interlingua.errors import ConfigError, CorpusError, OutputError
 
 GOOD = [(f"propoziția cu numărul {n}", f"the sentence with number {n}") for n in range(10, 60)]
@@ -158,6 +161,34 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path: Pa
     with pytest.raises(CorpusError, match="doctor"):
         clean_corpus(CleaningJob(PlainSides.of(corpus.source, short), tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_that_changes_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write(tmp_path / "in", GOOD)
+    repeats = RepeatFinder.repeats
+
+    def meddle(finder: RepeatFinder) -> Iterator[Repeats]:
+        text = corpus.target.read_bytes()
+        corpus.target.write_bytes(text[:-2] + b"X\n")
+        os.utime(corpus.target, (1, 1))
+        return repeats(finder)
+
+    monkeypatch.setattr(RepeatFinder, "repeats", meddle)
+    with pytest.raises(CorpusError, match="was changed while it was read"):
+        clean_corpus(CleaningJob(corpus, tmp_path / "out"))
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_wrong_bytes_in_a_file_with_both_sides_go_with_their_pair(tmp_path: Path) -> None:
+    path = tmp_path / "memory.tsv"
+    rows = [f"{one}\t{other}".encode() for one, other in GOOD]
+    path.write_bytes(b"\n".join([*rows[:5], b"se\xf1or\tsir", *rows[5:], b""]))
+    with plain_sides((path,)) as corpus:
+        cleaned = clean_corpus(CleaningJob(corpus, tmp_path / "out"))
+    assert cleaned.counts == {"encoding": 1}
+    assert read(tmp_path / "out" / "dropped.tsv")[1:] == ["6\tencoding"]
 
 
 def test_two_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
