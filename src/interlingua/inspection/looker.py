@@ -185,7 +185,7 @@ class _Model:
         """Translate a text sentence by sentence; each with its tokens, how likely they are, and what they looked at."""
         translator = intervene(self.translator, question.switches)
         view = self.best_view
-        parts = []
+        parts: list[dict[str, Any]] = []
         sentences = _cut(question.text, translator.source_lang)
         given = question.target if len(sentences) == 1 else None
         for before, text, after in sentences:

@@ -29,7 +29,7 @@ class How extends View {
     const trace = await ask("trace", question, {signal});
     this.panel.replaceChildren(switchPanel(about, trace.source_tokens));
     const rows = state.kind === "encoder" ? trace.source_tokens : trace.target_tokens;
-    const row = Math.min(state.row, rows.length - 1);
+    const row = Math.max(0, Math.min(state.row, rows.length - 1));
     let walk = null, off = "";
     try {
       walk = await ask("walk", {...question, kind: state.kind, layer, head}, {signal});
@@ -75,7 +75,7 @@ class How extends View {
     const rows = own.kind === "encoder" ? source : walk.target_inputs;
     const columns = own.kind === "decoder" ? walk.target_inputs : source;
     const names = {rows: rows.map((token) => word(token.text)), columns: columns.map((token) => word(token.text))};
-    const column = Math.min(state.column, columns.length - 1);
+    const column = Math.max(0, Math.min(state.column, columns.length - 1));
     const pick = (r, c) => set({row: r, column: c});
     const map = (values, name, more = {}) => heat({...names, values, name, chosen: [row, column], pick, cell: 30, digits: 2, ...more});
     const part = (title, formula, ...content) => h("section", {class: "part"}, h("h3", {}, title), formula ? h("p", {class: "formula"}, formula) : null, content);

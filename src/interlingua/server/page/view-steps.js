@@ -33,7 +33,7 @@ class Steps extends View {
   }
 
   show({steps}) {
-    const place = Math.min(state.place, steps.length - 1), at = steps[place];
+    const place = Math.max(0, Math.min(state.place, steps.length - 1)), at = steps[place];
     const layers = at.lens.map((guess) => guess.layer);
     return [
       h("h2", {}, "Step by step"),
