@@ -148,7 +148,7 @@ def evaluate(
 def inspect(
     model: Path, text: str, *, output: Path, json: bool = False, machine: MachineFlags = _MACHINE
 ) -> None:
-    """Draw what the model does with one sentence: pictures, and a page that needs no network (look.html).
+    """Draw what the model does with one sentence, as pictures and as one page (look.html).
 
     Args:
         model: run folder or model folder.
