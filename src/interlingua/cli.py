@@ -155,7 +155,7 @@ def evaluate(
 def inspect(
     model: Path, text: str, *, output: Path, json: bool = False, machine: MachineFlags = _MACHINE
 ) -> None:
-    """Draw what the model does with one sentence: attention, positions, embeddings (PNG and SVG).
+    """Draw what the model does with one sentence, as pictures and as one page (look.html).
 
     Args:
         model: run folder or model folder.
@@ -163,12 +163,16 @@ def inspect(
         output: folder for the figures.
         json: print the names of the files as JSON.
     """
+    from interlingua.inspection.looker import Looker
     from interlingua.inspection.report import inspect as draw
+    from interlingua.server.one_file import write_page
     from interlingua.translator import Translator
 
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
     is_run = (model / "samples.jsonl").is_file()
     files = draw(translator, text, output, run=model if is_run else None)
+    write_page(Looker([translator], [model]), text, output / "look.html")
+    files.append(output / "look.html")
     if json:
         print_json({"files": files})
     else:
