@@ -91,6 +91,10 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_ro_en.py
 
+.PHONY: prove-ray
+prove-ray: $(READY) ## a million lines through Ray Data, a worker killed on the way; trains the demo if it is not there
+	$(BIN)/python benchmarks/prove_ray.py
+
 .PHONY: prove-finetune
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_finetune.py
