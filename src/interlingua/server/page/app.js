@@ -47,8 +47,10 @@ class Page extends HTMLElement {
     this.append(
       h("header", {}, h("div", {class: "top"}, h("h1", {}, "Interlingua"), h("label", {for: "model", class: "hidden"}, "Model"), this.model),
         h("nav", {"aria-label": "Views"}, this.tabs)),
-      isExported ? h("p", {class: "note"}, "A saved page: it holds what was looked at when it was saved, and works without a network.") : "",
-      this.bar, this.off, this.main,
+      h("section", {"aria-label": "What is looked at"},
+        isExported ? h("p", {class: "note"}, "A saved page: it holds what was looked at when it was saved, and works without a network.") : "",
+        this.bar, this.off),
+      this.main,
       h("footer", {}, exportBar(() => this.main.firstElementChild)));
   }
 

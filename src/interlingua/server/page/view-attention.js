@@ -48,6 +48,7 @@ class Attention extends View {
       ` aligns best: it links words that belong together more than any other, over ${best.sentences} sentence pairs`,
       best.step === "reading" ? " (one step after the word is written, as the decoder reads it)." : "."] : null;
     return [
+      h("h2", {class: "hidden"}, "Attention"),
       h("p", {}, h("span", {lang: spoken(trace.source_lang)}, trace.source), " → ", h("strong", {lang: spoken(trace.target_lang)}, trace.target)),
       h("div", {class: "controls"},
         choice("Which attention", "kind", Object.entries(KINDS), state.kind, (kind) => set({kind, layer: null, head: null})),

@@ -26,6 +26,7 @@ class Tree extends View {
     this.compareButton = h("button", {type: "button", onclick: () => this.compare()}, "Keep this tree to compare");
     this.node = h("section", {class: "node", "aria-label": "The chosen word", hidden: true});
     return [
+      h("h2", {class: "hidden"}, "Beam tree"),
       h("div", {class: "controls"},
         h("label", {class: "field"}, h("span", {class: "label"}, "Beam size ", this.beamText), this.beam),
         h("label", {class: "field"}, h("span", {class: "label"}, "Length penalty ", this.alphaText), this.alpha),
