@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not DATA, reason="INTERLINGUA_DATA names no fold
 def examine(folder: str, stem: str, languages: str, *parts: str) -> Findings:
     """Return the findings on DATA/folder/stem.{languages}, and on other parts beside it.
 
-    In a process of its own: here every call of a function is type-checked, which is slow on 160,000 pairs.
+    In a process of its own, as a user runs it.
     """
     source, target = languages.split()
     root = Path(DATA or "") / folder
@@ -55,6 +55,7 @@ def test_the_duplicates_and_leaks_of_ro_sts() -> None:
     assert valid["severity"] == test["severity"] == "error"
 
 
+@pytest.mark.slow
 def test_the_leaks_of_tanaka() -> None:
     found = examine("tanaka_en_ja", "train", "en ja", "valid", "test")
     (valid,) = of(found, "leakage", "sources of 500 in the validation part")
@@ -63,6 +64,7 @@ def test_the_leaks_of_tanaka() -> None:
     assert "60 of them letter by letter" in test["message"]
 
 
+@pytest.mark.slow
 def test_the_empty_line_and_the_duplicates_of_noisy() -> None:
     found = examine("noisy_en_de", "train", "en de")
     (empty,) = of(found, "empty")
@@ -78,6 +80,7 @@ def test_the_line_end_that_is_none_of_newstest2009() -> None:
     assert 1368 in line_end["lines"]
 
 
+@pytest.mark.slow
 def test_multi30k_has_no_error_and_every_warning_is_true() -> None:
     found = examine("multi30k_en_de", "train", "en de", "valid", "test=test_2016_flickr")
     assert not [each for each in found if each["severity"] == "error"]
@@ -86,6 +89,7 @@ def test_multi30k_has_no_error_and_every_warning_is_true() -> None:
     assert [each["code"] for each in warnings] == ["leakage"]
 
 
+@pytest.mark.slow
 def test_tatoeba_has_no_error_and_several_translations_are_a_note() -> None:
     found = examine("tatoeba_en_de", "train", "en de", "valid", "test")
     assert not [each for each in found if each["severity"] == "error"]

@@ -15,6 +15,8 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``schemas``: what requests and answers hold
 * ``libretranslate``: the API of LibreTranslate
 * ``inspection``: what the page asks besides
+* ``looking``: what the page asks about a model
+* ``one_file``: the page with its answers as one file
 * ``page_files``: the page itself
 * ``limits``: hosts, sizes and headers of every request
 * ``app``: all of it as one ASGI application

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from interlingua.server import inspection, libretranslate, page_files
+from interlingua.server import inspection, libretranslate, looking, page_files
 from interlingua.server.engine import Engine
 from interlingua.server.languages import Languages
 from interlingua.server.limits import Guard
@@ -36,6 +36,7 @@ def create_app(engine: Engine, settings: ServerSettings) -> Starlette:
         routes=[
             *libretranslate.routes(service),
             *inspection.routes(service),
+            *looking.routes(service),
             Route("/ready", ready),
             *page_files.routes(),
         ],

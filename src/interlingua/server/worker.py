@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -17,6 +18,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.server.frames import Message, pack, read_frame
 
 if TYPE_CHECKING:
+    from interlingua.inspection.looker import Looker
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
 
@@ -51,6 +53,7 @@ class Worker:
         self._answers = answers
         self._writing = Lock()
         self._translators: list[Translator] = []
+        self._folders: list[Path] = []
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -71,6 +74,7 @@ class Worker:
             )
             for folder in start["models"]
         ]
+        self._folders = [Path(folder) for folder in start["models"]]
         models = [
             {
                 "source": each.source_lang,
@@ -81,6 +85,12 @@ class Worker:
             for each in self._translators
         ]
         self.say({"ready": models})
+
+    @cached_property
+    def _looker(self) -> "Looker":
+        from interlingua.inspection.looker import Looker
+
+        return Looker(self._translators, self._folders)
 
     def say(self, message: Message) -> None:
         """Write one answer; whole, whoever else writes."""
@@ -113,6 +123,9 @@ class Worker:
                 self.say({"id": message["id"], "broken": type(error).__name__})
 
     def _answer(self, message: Message) -> Iterator[dict[str, Any]]:
+        if message["do"] == "look":
+            yield {"found": self._looker.answer(message["name"], message["content"])}
+            return
         translator = self._translators[message["model"]]
         if message["do"] == "translate":
             found = translator.translate(message["texts"], **message["options"])
