@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import note
+from interlingua.cli_streams import note, say
 from interlingua.errors import ConfigError
 from interlingua.server.settings import ServerSettings
 
@@ -17,6 +17,7 @@ def serve(
     *model: Path,
     host: str = "127.0.0.1",
     port: int = 5000,
+    new_key: str | None = None,
     limits: ServerSettings = _LIMITS,
     machine: MachineFlags = _MACHINE,
 ) -> None:
@@ -26,7 +27,15 @@ def serve(
         model: run folders or model folders, one for each pair of languages.
         host: address to listen at; 0.0.0.0 for every one that the machine has.
         port: port to listen at; 0 for one that is free.
+        new_key: make a key of this name, add its hash to the file of --api-keys, print it, and serve nothing.
     """
+    if new_key is not None:
+        if limits.api_keys is None:
+            raise ConfigError("flag --new-key: name the file of keys too: --api-keys FILE")
+        from interlingua.server.keys import add_key
+
+        say(add_key(limits.api_keys, new_key) + "\n")
+        return
     if not model:
         raise ConfigError("no model is given; name a run folder or a model folder")
     try:

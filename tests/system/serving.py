@@ -35,6 +35,8 @@ class Answer:
 class RunningServer:
     process: subprocess.Popen[str]
     port: int
+    log: str = ""
+    """What it wrote to standard error after it began, once it has ended."""
 
     @property
     def address(self) -> str:
@@ -78,15 +80,17 @@ def serving(*models: Path, flags: tuple[str, ...] = ()) -> Iterator[RunningServe
         first = process.stderr.readline()
         found = re.search(r" at http://127\.0\.0\.1:(\d+)$", first.strip())
         assert found, first + process.stderr.read()
-        yield RunningServer(process, int(found[1]))
+        running = RunningServer(process, int(found[1]))
+        yield running
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.communicate(timeout=15)
+            log = process.communicate(timeout=15)[1]
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             raise
+    running.log = log
 
 
 def model_between(source: str, target: str, folder: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.requests.sentences import Sentence, split_sentences
 from interlingua.server.engine import Engine, ServedModel
 
-__all__ = ["Translated", "translate_texts"]
+__all__ = ["Translated", "is_translatable", "translate_texts"]
 
 _WORD = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -51,13 +51,17 @@ async def _through(
             "beam_size": max(model.beam_size, alternatives + 1),
         }
     cut = [split_sentences(text, model.source) for text in texts]
-    asked = [[_is_asked(model, each) for each in parts] for parts in cut]
+    asked = [[is_translatable(model, each) for each in parts] for parts in cut]
     sentences = [
         each.text
         for parts, wanted in zip(cut, asked, strict=True)
         for each in compress(parts, wanted)
     ]
-    found = iter(await engine.translate(model, sentences, options)) if sentences else iter(())
+    found = (
+        iter(await engine.batcher.translate(model.number, sentences, options))
+        if sentences
+        else iter(())
+    )
     results = []
     for parts, wanted in zip(cut, asked, strict=True):
         ranked = [_ranked(next(found)) if is_asked else [] for is_asked in wanted]
@@ -67,7 +71,8 @@ async def _through(
     return results
 
 
-def _is_asked(model: ServedModel, sentence: Sentence) -> bool:
+def is_translatable(model: ServedModel, sentence: Sentence) -> bool:
+    """Whether there is something in a sentence that the model could translate."""
     return bool((_LETTER if model.has_letters else _WORD).search(sentence.text))
 
 
