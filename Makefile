@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What opens exports in the tests: transformers.js for Node.js from npm, and playwright, which drives the system's Chromium.
+NODE_READY := tests/javascript/node_modules/.ready
+BROWSER_READY := $(VENV)/.browser-ready
 # One process of tests a core, one thread each; a process that runs out of tests takes over some of another's.
 SPREAD := --numprocesses logical --dist worksteal
 
@@ -32,6 +35,24 @@ test: $(READY) ## the tests, at most ten minutes on two cores
 test-full: $(READY) ## slower laws, more cases
 	$(BIN)/python -m pytest -q -m slow $(SPREAD)
 
+# Without the scripts of packages: one of them would fetch a CUDA library. The CPU's are in the packages themselves.
+$(NODE_READY): tests/javascript/package.json tests/javascript/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is needed, and Node.js 18 or newer (Debian: apt-get install nodejs npm)"; exit 1; }
+	cd tests/javascript && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(BROWSER_READY): $(READY)
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+		|| { echo "Chromium is needed (Debian: apt-get install chromium)"; exit 1; }
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test-browser]'
+	@touch $@
+
+.PHONY: runtimes test-runtimes
+runtimes: $(NODE_READY) $(BROWSER_READY) ## transformers.js and playwright for the tests (0.7 GB); needs Node.js, npm and Chromium
+
+test-runtimes: runtimes ## exports opened by transformers.js in Node.js and by Chromium
+	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime
+
 check: $(READY) ## format, lint, types, imports, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -47,7 +68,7 @@ build: $(READY) ## wheel and sdist in dist/
 	$(BIN)/python -m build
 
 clean: ## remove the environment and everything that was built
-	rm -rf $(VENV) .benchmarks dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .benchmarks dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
 
 bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py
@@ -96,6 +117,10 @@ prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half 
 
 prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
 	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
+
+.PHONY: prove-clean
+prove-clean: $(READY) ## a million pairs cleaned: time, and memory that does not grow (five minutes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_clean.py
 
 prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_doctor.py

@@ -1,12 +1,22 @@
 """What every test shares: shapes are checked, slow tests wait to be asked for, torch keeps to one thread.
 
+With INTERLINGUA_REQUIRE_RUNTIMES set, as CI does, a test that opens an export in the program that it is for, and a file of tests
+that needs an optional package, fail where they would be skipped.
+
 The import hook must be in place before a test module imports ``interlingua``; pytest reads this file first.
-From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included.
+From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included. Not so in
+``tests/system``, where commands run as a user runs them: there the checks cost more than all else, and the other tests
+have called the same functions. A test elsewhere with millions of calls is marked ``unchecked``.
 """
 
+import fcntl
+import os
 import signal
 import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from jaxtyping import install_import_hook
@@ -78,3 +88,58 @@ def pytest_collection_finish() -> None:
     # Models in tests are so small that a second thread costs more than it brings.
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+SYSTEM = Path(__file__).parent / "system"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    unchecked = item.path.is_relative_to(SYSTEM) or item.get_closest_marker("unchecked") is not None
+    jaxtyping.config.update("jaxtyping_disable", unchecked)
+    return (yield)
+
+
+RUNTIMES_REQUIRED = bool(os.environ.get("INTERLINGUA_REQUIRE_RUNTIMES"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if RUNTIMES_REQUIRED and report.skipped and item.get_closest_marker("runtime"):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if RUNTIMES_REQUIRED and report.skipped:
+        _fail(report)
+    return report
+
+
+def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"INTERLINGUA_REQUIRE_RUNTIMES is set, and this would be skipped: {reason}"
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return what fills a folder once for all processes of a run of tests; nobody may change it afterwards."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, done = shared / f"once-{name}", shared / f"once-{name}.done"
+        with (shared / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make

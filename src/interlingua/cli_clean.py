@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from interlingua.cli_flags import PartsFlags, RuleFlags
-from interlingua.cli_streams import say
+from interlingua.cli_parts import plain_parts
+from interlingua.cli_streams import note, say
 from interlingua.errors import ConfigError
 
 __all__ = ["clean"]
@@ -17,53 +18,50 @@ def clean(
     output: Path | None = None,
     rule: RuleFlags = _RULES,
     dropped: Path | None = None,
+    repaired: Path | None = None,
     dry_run: bool = False,
     json: bool = False,
 ) -> None:
-    """Drop the pairs of a corpus that would harm a model: both sides of a pair, never one.
+    """Repair pairs of a corpus, and drop those that would harm a model: both sides, never one.
 
-    The pairs that stay keep their order and every byte. Rules: empty, encoding, copied, length-ratio, long-line,
-    number-mismatch, mixed-script, wrong-language, swapped-sides, leakage,
-    duplicate, near-duplicate.
+    Rules: empty, encoding, copied, length-ratio, long-line, number-mismatch, mixed-script, wrong-language,
+    swapped-sides, leakage, duplicate, near-duplicate. The rule encoding first repairs what it can: entities, wrong
+    decodings, control characters, tags, spaces. The pairs that stay keep their order, and every byte that was not repaired.
 
     Args:
-        output: folder for the two cleaned files and dropped.tsv, the dropped lines with the reasons.
+        output: folder for two cleaned files of lines, dropped.tsv (dropped lines with the reasons) and repaired.jsonl
+            (repaired lines before and after).
         dropped: file for the dropped lines instead of dropped.tsv; also written in a dry run.
+        repaired: file for the repaired lines instead of repaired.jsonl; also written in a dry run.
         dry_run: tell what would go, and write no corpus.
         json: print the report as JSON.
     """
     from interlingua.corpus.cleaning import DEFAULT_RULES, RULES, CleaningJob, clean_corpus
-    from interlingua.corpus.doctor import CorpusParts
     from interlingua.corpus.pair_rules import Limits
 
-    if parts.source is None or parts.target is None:
-        raise ConfigError("nothing to clean; give --source train.ro --target train.en")
     if rule.max_ratio <= 1 or rule.max_characters < 1 or rule.max_words < 1:
         raise ConfigError("--max-ratio must be above 1, --max-characters and --max-words above 0")
     chosen = _split(rule.rules) if rule.rules is not None else DEFAULT_RULES
     left_out = _split(rule.without or "")
     if unknown := set(left_out) - set(RULES):
         raise ConfigError(f"rule {min(unknown)!r} is none of {', '.join(RULES)}")
-    held_out = CorpusParts(
-        parts.source,
-        parts.target,
-        parts.valid_source,
-        parts.valid_target,
-        parts.test_source,
-        parts.test_target,
-    ).held_out
-    job = CleaningJob(
-        parts.source,
-        parts.target,
-        output,
-        rules=tuple(name for name in chosen if name not in left_out),
-        limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
-        held_out=tuple(held_out.values()),
-        dropped=dropped,
-        dry_run=dry_run,
-        identify_languages=rule.identify_languages,
-    )
-    cleaned = clean_corpus(job)
+    with plain_parts(parts, "clean") as (training, held_out):
+        job = CleaningJob(
+            training,
+            output,
+            rules=tuple(name for name in chosen if name not in left_out),
+            limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
+            repair=rule.repair,
+            held_out=tuple(held_out.values()),
+            dropped=dropped,
+            repaired=repaired,
+            dry_run=dry_run,
+            identify_languages=rule.identify_languages,
+        )
+        for part in (training, *held_out.values()):
+            for remark in part.remarks:
+                note(remark)
+        cleaned = clean_corpus(job)
     say(cleaned.to_json() if json else cleaned.to_text())
 
 

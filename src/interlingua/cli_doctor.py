@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import PartsFlags
+from interlingua.cli_parts import plain_parts
 from interlingua.cli_streams import open_output, read_aligned, say
 from interlingua.errors import ConfigError
 
@@ -24,8 +25,8 @@ def doctor(
 ) -> int:
     """Examine a corpus, a model, a run or this machine: what is wrong, and the command that mends it.
 
-    A corpus is named by --source and --target; a model or a run by its folder, and text to try it on by --source and
-    --target; without anything the machine is examined. The exit status is 1 when a finding is an error.
+    A corpus is named by --source and --target, or by --pairs; a model or a run by its folder, and text to try it on by
+    --source and --target; without anything the machine is examined. The exit status is 1 when a finding is an error.
 
     Args:
         path: run folder or model folder.
@@ -63,19 +64,7 @@ def _examine_model(path: Path, parts: PartsFlags) -> "Report":
 
 
 def _examine_files(parts: PartsFlags) -> "Report":
-    from interlingua.corpus.doctor import CorpusParts, examine_corpus
+    with plain_parts(parts, "examine") as (training, held_out):
+        from interlingua.corpus.doctor import examine_corpus
 
-    if parts.source is None or parts.target is None:
-        raise ConfigError(
-            "nothing to examine; name the two sides of a corpus: --source train.ro --target train.en"
-        )
-    return examine_corpus(
-        CorpusParts(
-            parts.source,
-            parts.target,
-            parts.valid_source,
-            parts.valid_target,
-            parts.test_source,
-            parts.test_target,
-        )
-    )
+        return examine_corpus(training, held_out)

@@ -120,17 +120,29 @@ class PartsFlags:
     """The files of a corpus, two by two."""
 
     source: Path | None = None
-    """Source text, one sentence a line, UTF-8."""
+    """Source text, one sentence a line, UTF-8, compressed or not."""
     target: Path | None = None
     """Target text, line by line the translation of the source."""
+    pairs: Path | None = None
+    """A file with both sides instead: TSV, JSON Lines, TMX, or PREFIX of PREFIX.en and PREFIX.de; - is standard input."""
+    source_lang: str | None = None
+    """Language of the source; by default the suffix of its file name."""
+    target_lang: str | None = None
+    """Language of the target; by default the suffix of its file name."""
+    columns: str | None = None
+    """Which columns of TSV or keys of JSON Lines hold source and target: 1,2 or ro,en."""
     valid_source: Path | None = None
     """Validation source: what of it is also in training leaks."""
     valid_target: Path | None = None
     """Validation target."""
+    valid_pairs: Path | None = None
+    """Validation pairs, in any form that --pairs takes."""
     test_source: Path | None = None
     """Test source: what of it is also in training leaks."""
     test_target: Path | None = None
     """Test target."""
+    test_pairs: Path | None = None
+    """Test pairs, in any form that --pairs takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +165,7 @@ class PairFlags:
 
 @dataclass(frozen=True, slots=True)
 class RuleFlags:
-    """By which rules pairs are dropped; all but number-mismatch apply."""
+    """By which rules pairs are repaired or dropped; all but number-mismatch apply."""
 
     rules: str | None = None
     """The only rules that apply, with commas between."""
@@ -167,6 +179,8 @@ class RuleFlags:
     """long-line: words of the longest line that stays."""
     identify_languages: bool = False
     """wrong-language, swapped-sides: look at the language of lines, not only at their script; takes longer."""
+    repair: bool = True
+    """encoding: repair what can be; else every damaged pair is dropped."""
 
 
 @dataclass(frozen=True, slots=True)

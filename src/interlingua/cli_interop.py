@@ -63,7 +63,7 @@ def import_(
     target_tag: str | None = None,
     json: bool = False,
 ) -> None:
-    """Bring in a model of another program: a folder of MarianMT (OPUS-MT) or of CTranslate2.
+    """Bring in a model of another program: a folder of MarianMT (OPUS-MT), Marian or CTranslate2.
 
     Nothing in the folder is executed; what is not the Transformer of the paper is refused with the reason.
 

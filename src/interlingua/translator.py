@@ -287,10 +287,10 @@ class Translator:
         steps = stream_search(
             self.model,
             padded,
-            self._wish(sources[0], 0, request),
+            self.wish(sources[0], 0, request),
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
-            constraints=self._rules(request),
+            constraints=self.rules(request),
         )
         for ids in steps:
             grown = target.decode(list(ids)).rstrip("\ufffd")  # half a character waits for the rest
@@ -389,7 +389,7 @@ class Translator:
         """Translate the texts once; ``forced`` are the phrases that each translation must hold."""
         done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._read(texts)
-        wishes = {place: self._wish(ids, first + place, request) for place, ids in sources.items()}
+        wishes = {place: self.wish(ids, first + place, request) for place, ids in sources.items()}
         workers = torch.get_num_threads() if self.compiled is not None else 1
         lengths = {place: len(ids) + 1 for place, ids in sources.items()}
         budget = request.decoding.batch_tokens // request.search.beam_size
@@ -426,7 +426,7 @@ class Translator:
         sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
         return sources, {places[position] for position in fitting.cut}
 
-    def _wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
+    def wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
         """Say in ids what one sentence asks for."""
         prefix: tuple[int, ...] = ()
         if request.prefix:
@@ -478,11 +478,12 @@ class Translator:
                 wishes,
                 request.search,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
-                constraints=self._rules(request),
+                constraints=self.rules(request),
                 forced=phrases,
             )
 
-    def _rules(self, request: Request) -> list[Constraint]:
+    def rules(self, request: Request) -> list[Constraint]:
+        """Return what a request forbids to be written."""
         return [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
 
     def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:

@@ -170,3 +170,23 @@ def test_sentencepiece_agrees_on_every_sentence_of_sixteen_languages(
     assert len(ids) == 16 * 1012
     assert theirs.encode(flores) == ids
     assert theirs.decode(ids) == [ours.decode(each) for each in ids]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_we_agree_with_sentencepiece_on_every_sentence_of_sixteen_languages(
+    kind: str, flores: list[str], tmp_path: Path
+) -> None:
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(flores),
+        model_prefix=str(tmp_path / "its"),
+        model_type=kind,
+        vocab_size=8000,
+        byte_fallback=True,
+        minloglevel=2,
+    )
+    its = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "its.model"))
+    ours = load_any(tmp_path / "its.model")
+    ids = its.encode(flores)
+    assert ours.encode_batch(flores) == ids
+    assert [ours.decode(each) for each in ids] == its.decode(ids)

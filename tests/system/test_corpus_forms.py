@@ -141,6 +141,25 @@ def test_several_forms_are_split_together_by_source(place: Path) -> None:
     assert parts == [115, 115]
 
 
+def test_what_is_cleaned_from_a_pipe_can_be_trained_on(place: Path) -> None:
+    rows = [*PAIRS, ("unu &amp; doi", "one &amp; two"), ("", "nothing"), PAIRS[0], PAIRS[1]]
+    flags = ["--source-lang", "ro", "--target-lang", "en", "--test-pairs", "test.tsv"]
+    Path("test.tsv").write_bytes(tsv([("Doi unu doi.", "Two one two.")]))
+    command = [sys.executable, "-m", "interlingua", "clean", "--pairs", "-", *flags]
+    forms = {"a": tmx(rows).replace(b"&amp;", b"&amp;amp;"), "b": gzip.compress(jsonl(rows))}
+    for output, data in forms.items():
+        done = subprocess.run(
+            [*command, "--output", output, "--json"], input=data, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        told = json.loads(done.stdout)
+        assert told["rules"] == {"empty": 1, "leakage": 1, "duplicate": 2}
+        assert told["repairs"] == {"entity": 1}
+    for name in ("corpus.ro", "corpus.en", "dropped.tsv", "repaired.jsonl"):
+        assert Path("a", name).read_bytes() == Path("b", name).read_bytes()
+    assert train("x", "--pairs", "b/corpus", command="prepare") == 0
+
+
 def test_the_same_pairs_in_any_form_are_prepared_alike(place: Path) -> None:
     for suffix, side in (("ro", 0), ("en", 1)):
         text = "".join(f"{pair[side]}\n" for pair in PAIRS).encode()

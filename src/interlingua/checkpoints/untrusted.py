@@ -88,7 +88,9 @@ def read_json(path: Path, largest: int = _LARGEST_JSON) -> Any:
         raise ModelError(f"{path}: is not whole JSON ({error}); fetch the model again") from None
 
 
-def integer(config: Mapping[str, Any], name: str, path: Path, smallest: int, largest: int) -> int:
+def integer(
+    config: Mapping[str, Any], name: str, path: Path | str, smallest: int, largest: int
+) -> int:
     """Return a number of a configuration.
 
     Raises:
@@ -141,19 +143,20 @@ def check_shapes(
     path: Path,
     found: Mapping[str, tuple[int, ...]],
     wanted: Mapping[str, tuple[int, ...]],
+    promised_by: str = "config.json",
 ) -> None:
-    """Compare the shapes of tensors with those that a configuration promises.
+    """Compare the shapes of tensors with those that a configuration, ``promised_by``, promises.
 
     Raises:
         ModelError: a tensor is missing, or has another shape.
     """
     for name, shape in wanted.items():
         if name not in found:
-            raise ModelError(f"{path}: lacks the tensor {name!r}, which config.json promises")
+            raise ModelError(f"{path}: lacks the tensor {name!r}, which {promised_by} promises")
         if tuple(found[name]) != tuple(shape):
             raise ModelError(
                 f"{path}: the tensor {name!r} has shape {tuple(found[name])} instead of {tuple(shape)}; "
-                "config.json or the vocabulary belongs to another model"
+                f"{promised_by} or the vocabulary belongs to another model"
             )
 
 

@@ -1,10 +1,10 @@
 """Damage that text takes on its way through programs: wrong decodings, control characters, left-over markup."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html.entities import html5
 
-__all__ = ["DAMAGES", "find_damage", "find_mojibake"]
+__all__ = ["DAMAGES", "ENTITY", "TAG", "find_damage", "find_mojibake", "mend_mojibake"]
 
 _WINDOWS = {
     byte: bytes([byte]).decode("cp1252", "replace").replace("\ufffd", chr(byte))
@@ -22,8 +22,8 @@ _LINE_END = re.compile("[\x85\u2028\u2029]")
 _INVALID = re.compile("[\udc80-\udcff]")
 _LOST = re.compile("[\ufffd\ufffe\uffff\ue000-\uf8ff]|[a-zà-ÿ]\\?[a-zà-ÿ]")
 _ADDRESS = re.compile(r"https?:|www\.|[/=]")
-_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30}) ?;")
-_TAG = re.compile(
+ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30}) ?;")
+TAG = re.compile(
     r"</?(?:a|abbr|b|br|div|em|font|h[1-6]|i|img|li|ol|p|pre|s|script|span|strong|style|sub|sup|table|td|tr|u|ul)"
     r"(?:\s[^<>]{0,200})?/?>",
     re.IGNORECASE,
@@ -36,23 +36,44 @@ def find_mojibake(text: str) -> str | None:
     A run of characters counts if its bytes are UTF-8. Where a letter before closing quotes happens to be that as well
     (``Spaß“``), it does not.
     """
+    if text.isascii():
+        return None
     for run in _RUN.finditer(text):
-        piece = run[0]
-        data = bytes(_BYTE_OF[character] for character in piece)
-        for start, byte in enumerate(data):
-            size = (
-                2 if 0xC2 <= byte <= 0xDF else 3 if byte >> 4 == 0xE else 4 if byte >= 0xF0 else 0
-            )
-            part = data[start : start + size]
-            if not size or len(part) < size or any(each >> 6 != 2 for each in part[1:]):
-                continue
-            if byte in range(
-                0xD6, 0xE0
-            ):  # Hebrew and Arabic come in runs; `×` and a hard space do not
-                size, part = 4, data[start : start + 4]
-            if _is_plausible(piece[start : start + size], part):
-                return piece[start : start + size]
+        for start, size in _find_pieces(run[0]):
+            return run[0][start : start + size]
     return None
+
+
+def mend_mojibake(text: str) -> str:
+    """Return ``text`` with everything that ``find_mojibake`` would find read as UTF-8, once."""
+    return _RUN.sub(lambda run: _read_again(run[0]), text)
+
+
+def _read_again(run: str) -> str:
+    data = bytes(_BYTE_OF[character] for character in run)
+    read, done = [], 0
+    for start, size in _find_pieces(run):
+        if start >= done:
+            read += [run[done:start], data[start : start + size].decode("utf-8")]
+            done = start + size
+    return "".join([*read, run[done:]])
+
+
+def _find_pieces(run: str) -> Iterator[tuple[int, int]]:
+    """Yield where in a run of characters those of a wrong decoding begin, and how many they are."""
+    data = bytes(_BYTE_OF[character] for character in run)
+    found = -1
+    for start, byte in enumerate(data):
+        size = 2 if 0xC2 <= byte <= 0xDF else 3 if byte >> 4 == 0xE else 4 if byte >= 0xF0 else 0
+        part = data[start : start + size]
+        if not size or len(part) < size or any(each >> 6 != 2 for each in part[1:]):
+            continue
+        # Hebrew and Arabic come in runs; `×` and a hard space do not.
+        if byte in range(0xD6, 0xE0) and found != start:
+            size, part = 4, data[start : start + 4]
+        if found == start or _is_plausible(run[start : start + size], part):
+            yield start, size
+            found = start + size  # what follows at once was read as wrongly
 
 
 def _is_plausible(piece: str, data: bytes) -> bool:
@@ -96,7 +117,7 @@ def _has_lost(text: str) -> str | None:
 def _has_entity(text: str) -> str | None:
     if "&" not in text:
         return None
-    for found in _ENTITY.finditer(text):
+    for found in ENTITY.finditer(text):
         if found[1].startswith("#") or f"{found[1]};" in html5:
             return found[0]
     return None
@@ -105,7 +126,7 @@ def _has_entity(text: str) -> str | None:
 def _has_tag(text: str) -> str | None:
     if "<" not in text:
         return None
-    found = _TAG.search(text)
+    found = TAG.search(text)
     return found and found[0]
 
 

@@ -45,11 +45,15 @@ class PairReader:
         paths: tuple[Path, ...],
         languages: tuple[str, str],
         columns: tuple[str, str] | None,
+        *,
+        keep_bytes: bool = False,
     ) -> None:
         self.paths = paths
         """One file with both sides, or two."""
         self.languages = languages
         self.columns = columns
+        self.keep_bytes = keep_bytes
+        """Whether bytes that are not UTF-8 are kept, as with ``PackedFile``, for whoever repairs or drops such pairs."""
         self.files: tuple[tuple[int, str], ...] = ()
         """Size in bytes and SHA-256 of each file, once it was read."""
         self.num_pairs = 0
@@ -160,7 +164,11 @@ def _by_stem(names: list[str], language: str) -> dict[str, str]:
 
 def _read_two(reader: PairReader) -> Iterator[SentencePair]:
     """Read two files of lines beside each other."""
-    with PackedFile(reader.paths[0]) as source, PackedFile(reader.paths[1]) as target:
+    paths, keep = reader.paths, reader.keep_bytes
+    with (
+        PackedFile(paths[0], keep_bytes=keep) as source,
+        PackedFile(paths[1], keep_bytes=keep) as target,
+    ):
         for number, sides in enumerate(zip_longest(source.lines(), target.lines()), start=1):
             if sides[0] is None or sides[1] is None:
                 longer, shorter = (target, source) if sides[0] is None else (source, target)
@@ -175,7 +183,7 @@ def _read_two(reader: PairReader) -> Iterator[SentencePair]:
 
 def _read_one(reader: PairReader) -> Iterator[SentencePair]:
     """Read a file with both sides."""
-    with PackedFile(reader.paths[0]) as packed:
+    with PackedFile(reader.paths[0], keep_bytes=reader.keep_bytes) as packed:
         form = _form_of(reader.paths[0], packed)
         if form == "tmx":
             _refuse_unnamed(packed.name, reader.languages)
@@ -285,9 +293,11 @@ def _read_jsonl(packed: PackedFile, reader: PairReader) -> Iterator[SentencePair
         if isinstance(found, list):
             found = {str(place): value for place, value in enumerate(found)}
         keys = keys or _find_keys(found, reader.languages, where)
-        yield SentencePair(
-            _text_at(found, keys[0], where), _text_at(found, keys[1], where), packed.line
-        )
+        sides = [_text_at(found, path, where) for path in keys]
+        if not reader.keep_bytes:
+            for text, path in zip(sides, keys, strict=True):
+                _refuse_halves(text, f"{where}, {'.'.join(path)}")
+        yield SentencePair(sides[0], sides[1], packed.line)
 
 
 def _find_keys(
@@ -318,14 +328,16 @@ def _text_at(found: Any, keys: tuple[str, ...], where: str) -> str:
         raise CorpusError(
             f"{where}: has {what} under {'.'.join(keys)}; correct or remove that line"
         )
+    return found
+
+
+def _refuse_halves(text: str, where: str) -> None:
     try:
-        found.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise CorpusError(
-            f"{where}, {'.'.join(keys)}: {found[error.start]!a} is half a character and has no UTF-8 form; "
-            "remove it"
+            f"{where}: {text[error.start]!a} is half a character and has no UTF-8 form; remove it"
         ) from error
-    return found
 
 
 def _join_lines(text: str) -> str:

@@ -28,6 +28,9 @@ Mask = NDArray[np.bool_]
 
 _BUCKETS = 1 << 16
 _LEARNT_LINES = 30_000
+_RARE = 0.01
+"""What three characters that were never seen count."""
+
 _IDENTIFIED = 20_000
 """Lines of either side that are asked about one by one: all, or those least like their side."""
 
@@ -90,7 +93,10 @@ def examine_languages(source: Path, target: Path) -> Languages:
         CorpusError: a file is missing or not readable.
     """
     models = _learn_sides(source, target)
-    scores = [models.score(sources, targets) for sources, targets in _blocks(source, target)]
+    scores, first = [], 0
+    for sources, targets in _blocks(source, target):
+        scores.append(models.score(sources, targets, is_learnt=first < models.learnt))
+        first += len(sources)
     # (4, lines): like the own side rather than the other one, for source and target; like the own side at all
     found = np.concatenate([np.zeros((4, 0)), *scores], axis=1)
     apart = [_is_apart(found[side], found[2 + side]) for side in (0, 1)]
@@ -112,32 +118,43 @@ def examine_languages(source: Path, target: Path) -> Languages:
 
 @dataclass(frozen=True, slots=True)
 class _SideModels:
-    """Logarithms of the chances of three characters in a row, on either side; (2, buckets)."""
+    """What is usual on either side, by three characters in a row.
+
+    Attributes:
+        tables: (2, buckets) the logarithms of their chances.
+        others: the same, of each being seen once less: what the other lines say of a line that was learnt from.
+        learnt: how many lines, the first ones, were learnt from.
+    """
 
     tables: Floats
+    others: Floats
+    learnt: int
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> Floats:
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, is_learnt: bool) -> Floats:
+        """Return (4, lines): like the own side rather than the other, of both sides; like the own side at all."""
         rows = []
         for side, lines in enumerate((sources, targets)):
             buckets, starts, lengths = _trigrams(lines)
-            own = np.add.reduceat(self.tables[side][buckets], starts)
+            table = self.others[side] if is_learnt else self.tables[side]
+            own = np.add.reduceat(table[buckets], starts)
             other = np.add.reduceat(self.tables[1 - side][buckets], starts)
-            rows.append((own - other, np.stack([own, lengths])))
-        mean = [own / lengths for _, (own, lengths) in rows]
-        return np.stack([rows[0][0], rows[1][0], *mean])
+            rows.append((own - other, own / lengths))
+        return np.stack([rows[0][0], rows[1][0], rows[0][1], rows[1][1]])
 
 
 def _learn_sides(source: Path, target: Path) -> _SideModels:
-    counts = np.full((2, _BUCKETS), 0.01)
-    lines_left = _LEARNT_LINES
+    counts = np.zeros((2, _BUCKETS))
+    learnt = 0
     for sides in _blocks(source, target):
-        for side, lines in enumerate(sides):
-            buckets, _, _ = _trigrams(lines[:lines_left])
-            counts[side] += np.bincount(buckets, minlength=_BUCKETS)
-        lines_left -= len(sides[0])
-        if lines_left <= 0:
+        if learnt >= _LEARNT_LINES:
             break
-    return _SideModels(np.log(counts / counts.sum(axis=1, keepdims=True)))
+        for side, lines in enumerate(sides):
+            buckets, _, _ = _trigrams(lines)
+            counts[side] += np.bincount(buckets, minlength=_BUCKETS)
+        learnt += len(sides[0])
+    totals = np.log(counts.sum(axis=1, keepdims=True) + _RARE * _BUCKETS)
+    tables = np.log(counts + _RARE) - totals
+    return _SideModels(tables, np.log(np.maximum(counts - 1, 0) + _RARE) - totals, learnt)
 
 
 def _trigrams(lines: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

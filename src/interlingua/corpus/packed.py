@@ -85,14 +85,20 @@ class PackedFile:
         line: the line that was read last, from 1.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, keep_bytes: bool = False) -> None:
         """Open the file.
+
+        Args:
+            path: which, or ``-``.
+            keep_bytes: make half a surrogate pair of each byte that is not UTF-8, as ``surrogateescape`` does, and
+                do not refuse it.
 
         Raises:
             CorpusError: it is missing, not readable, or compressed in a way that cannot be undone here.
         """
         self.name = name_of(path)
         self.line = 0
+        self._errors = "surrogateescape" if keep_bytes else "strict"
         self._watched = _Watched(_open(path))
         self._raw = io.BufferedReader(self._watched, _PIECE)
         with self._told():
@@ -158,7 +164,7 @@ class PackedFile:
                 )
             head = head or line[:16]
             try:
-                text = line.decode("utf-8")
+                text = line.decode("utf-8", self._errors)
             except UnicodeDecodeError as error:
                 raise explain_not_utf8(self.name, line, error, head, before, self.line) from error
             if not before:

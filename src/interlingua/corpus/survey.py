@@ -7,12 +7,13 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +27,20 @@ from interlingua.corpus.pair_rules import (
     measure_profile,
     normalise,
 )
+from interlingua.corpus.repeats import find_repeats
 
 __all__ = [
     "KeysOfLines",
     "Survey",
     "default_processes",
     "find_repeats",
+    "hash_lines",
+    "look_ahead",
+    "map_in_order",
     "read_pairs",
     "survey_corpus",
     "survey_keys",
+    "worth_processes",
 ]
 
 Keys = NDArray[np.uint64]
@@ -42,6 +48,7 @@ Mask = NDArray[np.bool_]
 
 LINES_A_BLOCK = 5000
 _SAMPLED = 500
+_SAMPLED_BLOCKS = 40
 _WORTH_PROCESSES = 40_000
 _BOM = b"\xef\xbb\xbf"
 
@@ -137,13 +144,12 @@ def survey_corpus(source: Path, target: Path, limits: Limits, *, processes: int 
     Raises:
         CorpusError: a file is missing or not readable.
     """
-    profile, num_lines = _sample(source, target)
+    profile, num_lines = look_ahead(source, target)
     tasks = (
         (sources[: len(targets)], targets[: len(sources)], profile, limits)
         for sources, targets in read_pairs(source, target)
     )
-    worth = processes if min(num_lines) > _WORTH_PROCESSES else 1
-    looked = list(_in_processes(tasks, worth))
+    looked = list(map_in_order(_look, tasks, worth_processes(processes, min(num_lines))))
     faults = np.concatenate([np.zeros(0, np.uint32), *(each.faults for each in looked)])
     keys = np.concatenate([np.zeros((4, 0), np.uint64), *(each.keys for each in looked)], axis=1)
     counts = sum((each.counts for each in looked), np.zeros(6, np.int64)).tolist()
@@ -175,29 +181,29 @@ def survey_keys(source: Path, target: Path) -> KeysOfLines:
     return KeysOfLines(*np.concatenate([np.zeros((4, 0), np.uint64), *keys], axis=1))
 
 
-def find_repeats(keys: Keys) -> Mask:
-    """Tell for each key whether the same one came before it."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    repeats = np.zeros(len(keys), np.bool_)
-    repeats[order[1:][ordered[1:] == ordered[:-1]]] = True
-    return repeats
-
-
 def _join(one: Keys, other: Keys) -> Keys:
     joined: Keys = one * np.uint64(0x9E3779B97F4A7C15) + (other ^ (other >> np.uint64(29)))
     return joined
 
 
-def _sample(source: Path, target: Path) -> tuple[Profile, tuple[int, int]]:
-    """Count the lines, and take some from everywhere to learn what is usual."""
+def look_ahead(source: Path, target: Path) -> tuple[Profile, tuple[int, int]]:
+    """Count the lines of either side, and take some from everywhere to learn what is usual.
+
+    Raises:
+        CorpusError: a file is missing or not readable.
+    """
     num_sources = num_targets = 0
-    pairs: list[tuple[str, str]] = []
-    for sources, targets in read_pairs(source, target):
+    samples: list[list[tuple[bytes, bytes]]] = []
+    every = 1
+    for block, (sources, targets) in enumerate(read_pairs(source, target)):
         num_sources += len(sources)
         num_targets += len(targets)
-        some = zip(sources[:_SAMPLED], targets[:_SAMPLED], strict=False)
-        pairs += [(decode_line(one), decode_line(other)) for one, other in some]
+        if block % every == 0:
+            samples.append(list(zip(sources[:_SAMPLED], targets[:_SAMPLED], strict=False)))
+        if len(samples) == 2 * _SAMPLED_BLOCKS:  # of a long corpus, fewer blocks are looked at
+            del samples[1::2]
+            every *= 2
+    pairs = [(decode_line(one), decode_line(other)) for sample in samples for one, other in sample]
     return measure_profile(pairs), (num_sources, num_targets)
 
 
@@ -207,20 +213,29 @@ def _begins_with_mark(path: Path) -> bool:
 
 
 _Task = tuple[list[bytes], list[bytes], Profile, Limits]
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 
-def _in_processes(tasks: Iterable[_Task], processes: int) -> Iterator[_Looked]:
-    """Look at each block, in order; two blocks more than there are processes are in memory at most."""
+def worth_processes(processes: int, num_pairs: int) -> int:
+    """Return how many processes to take for so many pairs: few pairs are done before a second one has started."""
+    return processes if num_pairs > _WORTH_PROCESSES else 1
+
+
+def map_in_order(
+    work: Callable[[_Given], _Made], tasks: Iterable[_Given], processes: int
+) -> Iterator[_Made]:
+    """Do each task, in order; two more than there are processes are in memory at most."""
     if processes < 2:
-        yield from map(_look, tasks)
+        yield from map(work, tasks)
         return
     # Started anew and not forked: a fork would copy the locks of other threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context, initializer=_leave_interrupts) as pool:
-        waiting: deque[Future[_Looked]] = deque()
+        waiting: deque[Future[_Made]] = deque()
         try:
             for task in tasks:
-                waiting.append(pool.submit(_look, task))
+                waiting.append(pool.submit(work, task))
                 if len(waiting) == processes + 2:
                     yield waiting.popleft().result()
             while waiting:
@@ -266,10 +281,11 @@ def _keys_of(sources: list[str], targets: list[str]) -> NDArray[np.uint64]:
         [normalise(line) or line for line in sources],
         [normalise(line) or line for line in targets],
     ]
-    return np.stack([_hash(lines) for lines in kinds])
+    return np.stack([hash_lines(lines) for lines in kinds])
 
 
-def _hash(lines: list[str]) -> Keys:
+def hash_lines(lines: Iterable[str]) -> Keys:
+    """Return eight bytes of BLAKE2b of each line, which may hold half surrogate pairs, as a number."""
     digests = b"".join(
         blake2b(line.encode("utf-8", "surrogateescape"), digest_size=8).digest() for line in lines
     )

@@ -2,6 +2,12 @@
 
 =====================  ==========================================================
 ``trace``              what the model read, wrote and looked at, as one versioned record
+``interventions``      the same model without a head, a layer, the mask, the scaling, the positions or a word
+``beam_tree``          what a search kept, pruned and was not allowed, changed as somebody asks
+``steps``              the best candidates at each step, entropy, and what each layer would have said
+``saliency``           which source tokens a written token hangs on: gradient times input
+``walk``               one head with its real numbers, down to one multiplication
+``json_form``          these records as JSON
 ``legible``            tokens as labels that every font and every SVG can show
 ``canvas``             the one look of all figures, and how they reach the disk
 ``attention``          who looks at whom: layers by heads, tokens on both axes

@@ -12,6 +12,9 @@
 ``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
 ``marian_export``        a MarianMT folder for Hugging Face
 ``marian_import``        a MarianMT folder of Hugging Face
+``marian_npz_import``    a folder of Marian itself; ``marian_options``, ``marian_vocabularies`` and ``marian_yaml`` read what
+                         stands beside the numbers, ``npz_file`` the numbers
+``tokenizer_json``       a tokenizer for ``tokenizers`` and transformers.js
 ``argos_export``         a package for Argos Translate and LibreTranslate; ``argos_splitter`` cuts sentences there
 ``html_export``          one HTML file that translates; its parts are in ``html_page/``
 ``onnx_export``          a folder for ONNX Runtime and transformers.js

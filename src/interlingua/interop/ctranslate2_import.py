@@ -5,7 +5,7 @@ What the quantisation rounded away does not come back: an int8 model is imported
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,12 @@ from interlingua.checkpoints.untrusted import (
 from interlingua.config import DecodingConfig
 from interlingua.errors import ModelError
 from interlingua.interop.ctranslate2_file import read_variables
-from interlingua.interop.foreign_model import ForeignModel, choose_tag, sinusoids
+from interlingua.interop.foreign_model import (
+    ForeignModel,
+    choose_tag,
+    sinusoids,
+    with_another_row,
+)
 from interlingua.interop.marian_layout import correspondence, in_turn
 from interlingua.model.architecture import Activation, Architecture, Tie
 from interlingua.tokenization import TokenizerPair
@@ -34,8 +39,6 @@ __all__ = ["read_ctranslate2"]
 
 _ACTIVATIONS: dict[int, Activation] = {0: "relu", 2: "swish", 3: "gelu"}
 _MUST_BE_ZERO = ("alibi", "multi_query_attention")
-_NEVER = -1e9
-"""The bias of a symbol that is added here and that no target may hold."""
 
 _LINEAR = r"(weight|weight_scale|bias)"
 _KNOWN = re.compile(
@@ -86,7 +89,7 @@ def read_ctranslate2(folder: Path, target_tag: str | None = None) -> ForeignMode
         folder, config, sides, shown[1] if starts_from_zero else None, target_tag
     )
     if added:
-        architecture, weights = _with_another_row(architecture, weights)
+        architecture, weights = with_another_row(architecture, weights)
     return ForeignModel(
         program="CTranslate2",
         architecture=architecture,
@@ -373,17 +376,3 @@ def _spm_of(folder: Path, side: str) -> Path:
     raise ModelError(
         f"{folder}: has no tokenizer; put {names[0]} (or {names[2]} for both sides), which cut its text, beside model.bin"
     )
-
-
-def _with_another_row(
-    a: Architecture, weights: Mapping[str, Tensor]
-) -> tuple[Architecture, dict[str, Tensor]]:
-    """Add one symbol to both sides, for padding and to begin with: a row of zeros that no target may hold."""
-    grown = dict(weights)
-    for name in ("source_embedding.table.weight", "target_embedding.table.weight", "output.weight"):
-        if name in grown:
-            grown[name] = torch.cat((grown[name], grown[name].new_zeros(1, a.d_model)))
-    table = grown.get("target_embedding.table.weight", grown["source_embedding.table.weight"])
-    bias = weights.get("output.bias", table.new_zeros(len(table) - 1))
-    grown["output.bias"] = torch.cat((bias, bias.new_full((1,), _NEVER)))
-    return replace(a, output_bias=True), grown

@@ -1,7 +1,7 @@
 """What a reader of another format makes: everything of a model folder except the card."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -14,7 +14,10 @@ from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
 
-__all__ = ["ForeignModel", "choose_tag", "sinusoids"]
+__all__ = ["ForeignModel", "choose_tag", "sinusoids", "with_another_row"]
+
+_NEVER = -1e9
+"""The bias of a symbol that is added here and that no target may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,17 @@ def choose_tag(tags: Sequence[str], wanted: str | None, path: Path) -> tuple[str
     return "", (
         f"translates into several languages: begin each text with a tag ({known}), or import with --target-tag",
     )
+
+
+def with_another_row(
+    a: Architecture, weights: Mapping[str, Tensor]
+) -> tuple[Architecture, dict[str, Tensor]]:
+    """Add one symbol to both sides, for padding and to begin with: a row of zeros that no target may hold."""
+    grown = dict(weights)
+    for name in ("source_embedding.table.weight", "target_embedding.table.weight", "output.weight"):
+        if name in grown:
+            grown[name] = torch.cat((grown[name], grown[name].new_zeros(1, a.d_model)))
+    table = grown.get("target_embedding.table.weight", grown["source_embedding.table.weight"])
+    bias = weights.get("output.bias", table.new_zeros(len(table) - 1))
+    grown["output.bias"] = torch.cat((bias, bias.new_full((1,), _NEVER)))
+    return replace(a, output_bias=True), grown

@@ -11,6 +11,7 @@ from interlingua.interop.ctranslate2_import import read_ctranslate2
 from interlingua.interop.export import refuse_what_is_there
 from interlingua.interop.foreign_model import ForeignModel
 from interlingua.interop.marian_import import read_marian
+from interlingua.interop.marian_npz_import import find_npz, read_marian_npz
 
 __all__ = ["ImportedModel", "import_model"]
 
@@ -39,7 +40,7 @@ def import_model(
     """Write what ``path`` holds as a model folder, whole or not at all.
 
     Args:
-        path: a folder of MarianMT (Hugging Face) or of CTranslate2.
+        path: a folder of MarianMT (Hugging Face), of Marian itself, or of CTranslate2.
         output: folder that is not there yet, or is empty.
         source_lang: code of the source language, where the files do not tell.
         target_lang: the same of the target.
@@ -77,15 +78,18 @@ def _read(path: Path, target_tag: str | None) -> ForeignModel:
         return read_ctranslate2(path, target_tag)
     if (path / "source.spm").exists() and (path / "config.json").exists():
         return read_marian(path, target_tag)
+    if (weights := find_npz(path)) is not None:
+        return read_marian_npz(path, weights, target_tag)
     raise ModelError(
         f"{path}: is no model that is known here; a MarianMT folder has config.json, source.spm, target.spm, "
-        "vocab.json and model.safetensors, one of CTranslate2 model.bin"
+        "vocab.json and model.safetensors, one of Marian model.npz, one of CTranslate2 model.bin"
     )
 
 
 def _card(found: ForeignModel, path: Path, source: str, target: str) -> str:
     a = found.architecture
     parameters = sum(tensor.numel() for tensor in found.weights.values())
+    remarks = "".join(f"Note: {each}.\n" for each in found.remarks)
     theirs = f"\n## What came with it\n\n{found.card.strip()}\n" if found.card.strip() else ""
     return f"""# {source} to {target}
 
@@ -98,7 +102,7 @@ Translates {source} into {target}. Imported from {found.program}, folder {path.n
 Transformer (Vaswani et al. 2017), {a.encoder_layers} + {a.decoder_layers} layers, width {a.d_model}, feed-forward {a.d_ff},
 {a.heads} heads, {a.activation}, {parameters:,} parameters.
 The weights are those of the folder it was imported from.
-
+{remarks}
 ## Data
 
 Interlingua did not train it. The licence that came with it decides what the model may be used for.

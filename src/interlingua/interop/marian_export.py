@@ -1,7 +1,7 @@
 """A MarianMT folder, as the Hugging Face Hub wants it: opened by ``MarianMTModel`` and ``MarianTokenizer``.
 
 What is the paper's model here is the paper's model there, but for the order of features (``marian_layout``), and for
-the tokenizer: SentencePiece models cut, ``vocab.json`` numbers.
+the tokenizer: SentencePiece models cut, ``vocab.json`` numbers. ``tokenizer.json``, which transformers.js reads, holds both.
 """
 
 import json
@@ -17,6 +17,8 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.errors import ExportError, TokenizerError
 from interlingua.interop.marian_layout import FINAL_BIAS, correspondence, half_and_half
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.interop.tokenizer_json import write_tokenizer_json
+from interlingua.tokenization.pair import SHARED_NAME
 from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.sentencepiece_writing import describe_sentencepiece
 from interlingua.tokenization.tokenizer import Tokenizer
@@ -47,6 +49,8 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     _write_json(folder / "vocab.json", vocabularies[0])
     if separate:
         _write_json(folder / "target_vocab.json", vocabularies[1])
+    if not separate:
+        write_tokenizer_json(folder / SHARED_NAME, loaded.tokenizers.source)
     _write_json(folder / "tokenizer_config.json", _tokenizer_config(loaded, separate))
     _write_json(folder / "config.json", _config(loaded, quantization))
     _write_json(folder / "generation_config.json", _generation_config(loaded))

@@ -20,10 +20,9 @@ from typing import Any
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.interop.tokenizer_json import is_one_for_readers, write_tokenizer_json
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME
 from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
-from interlingua.tokenization.tokenizer import Tokenizer
-from interlingua.tokenization.vocabulary import SPACE_MARK
 
 __all__ = ["NEVER_WRITTEN", "PACKAGES", "PRECISIONS", "PROGRAM", "runtime", "usage", "write"]
 
@@ -57,11 +56,11 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     _write(folder / "generation_config.json", _generation(loaded))
     _write(folder / "tokenizer_config.json", _tokenizer_config(loaded))
     pair = loaded.tokenizers
-    if pair.shared:
-        _write_tokenizer(folder / SHARED_NAME, pair.source)
+    if is_one_for_readers(pair):
+        write_tokenizer_json(folder / SHARED_NAME, pair.source)
     else:
-        _write_tokenizer(folder / SOURCE_NAME, pair.source)
-        _write_tokenizer(folder / TARGET_NAME, pair.target)
+        write_tokenizer_json(folder / SOURCE_NAME, pair.source)
+        write_tokenizer_json(folder / TARGET_NAME, pair.target)
 
 
 def runtime(folder: Path) -> Runtime:
@@ -110,7 +109,7 @@ def usage(loaded: LoadedModel, folder: Path) -> str:
         "The graphs (opset 17; batch and lengths are free) are called, and call their inputs and outputs, as Optimum and\n"
         "transformers.js do; any ONNX runtime opens them."
     )
-    if not loaded.tokenizers.shared:
+    if not is_one_for_readers(loaded.tokenizers):
         return (
             f"{files} The two sides have a tokenizer each, which the translation pipeline of transformers.js\n"
             "does not know: cut with `source_tokenizer.json`, join with `target_tokenizer.json`."
@@ -197,68 +196,9 @@ def _tokenizer_config(loaded: LoadedModel) -> Json:
         **{name: target.tokens([number])[0] for name, number in (*names, *ends)},
         "source_lang": loaded.source_lang,
         "target_lang": loaded.target_lang,
-        "separate_vocabs": not loaded.tokenizers.shared,
+        "separate_vocabs": not is_one_for_readers(loaded.tokenizers),
         "model_max_length": loaded.max_length,
         "clean_up_tokenization_spaces": False,
-    }
-
-
-def _write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
-    """Write a ``tokenizer.json`` that does what :class:`Translator` does around its own."""
-    tokenizer.save(path)
-    document: Json = json.loads(path.read_text(encoding="utf-8"))
-    specials = {tokenizer.pad_id, tokenizer.unknown_id, tokenizer.begin_id, tokenizer.end_id}
-    known = {token["id"] for token in document.get("added_tokens", [])}
-    document["added_tokens"] = [
-        *document.get("added_tokens", []),
-        *(_special(tokenizer, number) for number in sorted(specials - known)),
-    ]
-    end = tokenizer.tokens([tokenizer.end_id])[0]
-    document["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [_text("A"), _symbol(end)],
-        "pair": [_text("A"), _text("B"), _symbol(end)],
-        "special_tokens": {end: {"id": end, "ids": [tokenizer.end_id], "tokens": [end]}},
-    }
-    document["pre_tokenizer"] = _for_all_readers(document["pre_tokenizer"])
-    document["model"].pop("interlingua", None)
-    path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-
-
-def _for_all_readers(pre_tokenizer: Any) -> Any:
-    """Split before a mark in the one way that transformers.js does it too: by what lies between marks."""
-    if not isinstance(pre_tokenizer, dict):
-        return pre_tokenizer
-    if pre_tokenizer["type"] == "Sequence":
-        steps = [_for_all_readers(step) for step in pre_tokenizer["pretokenizers"]]
-        return pre_tokenizer | {"pretokenizers": steps}
-    if pre_tokenizer.get("behavior") != "MergedWithNext":
-        return pre_tokenizer
-    mark = pre_tokenizer["pattern"].get("String", "")
-    if mark not in (SPACE_MARK, " "):
-        return pre_tokenizer
-    words = {"Regex": f"{mark}[^{mark}]*|[^{mark}]+"}
-    return pre_tokenizer | {"pattern": words, "behavior": "Isolated"}
-
-
-def _text(which: str) -> Json:
-    return {"Sequence": {"id": which, "type_id": 0}}
-
-
-def _symbol(piece: str) -> Json:
-    return {"SpecialToken": {"id": piece, "type_id": 0}}
-
-
-def _special(tokenizer: Tokenizer, number: int) -> Json:
-    """Mark a piece as one that is left out of a text."""
-    return {
-        "id": number,
-        "content": tokenizer.tokens([number])[0],
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": True,
     }
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "NORMAL",
     "UNKNOWN",
     "USER_DEFINED",
+    "count_pieces",
     "read_charsmap",
     "read_sentencepiece",
 ]
@@ -76,6 +77,11 @@ def read_sentencepiece(content: bytes) -> PieceTokenizer:
     first_mark = bool(_integer(normalizer, 3, 1))
     spacing = Spacing(first_mark=first_mark, keep_mark=False, collapse=collapse)
     return PieceTokenizer(kind, vocabulary, normaliser, spacing)
+
+
+def count_pieces(content: bytes) -> int:
+    """Return how many pieces the model in ``content`` has, special symbols that it leaves out not counted."""
+    return sum(number == 1 for number, _ in _fields(content))
 
 
 def read_charsmap(content: bytes) -> bytes:

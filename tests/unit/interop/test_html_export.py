@@ -16,7 +16,12 @@ from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import Translator
 
 NODE = shutil.which("node") or ""
-needs_node = pytest.mark.skipif(not NODE, reason="needs Node.js 18 or newer on the path")
+
+
+def needs_node(test: Callable[..., None]) -> Callable[..., None]:
+    missing = pytest.mark.skipif(not NODE, reason="needs Node.js 18 or newer on the path")
+    return pytest.mark.runtime(missing(test))
+
 
 CASES = [
     ("tied", True, {}),

@@ -1,23 +1,18 @@
 """The exported page, opened from the disk in Chromium: it translates, draws, and asks nobody for anything."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import chromium, opened_page, translate_in_page
 
 from interlingua.cli import main
 from interlingua.translator import Translator
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the test-browser extra")
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.runtime]
 
 TEXTS = ["pisica doarme în grădina noastră", "câinele aleargă", "nu știu", "x 日本 <b>y</b>"]
 HOSTILE = '<img src=x onerror="document.title=1"></textarea><script>document.title=2</script> </s>'
@@ -25,31 +20,14 @@ HOSTILE = '<img src=x onerror="document.title=1"></textarea><script>document.tit
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    contexts = []
-
-    def start(path: Path, **settings: Any) -> Any:
-        context = browser.new_context(offline=True, **settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.complaints, page.requests = [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(path.as_uri())
-        page.locator("#translate:enabled").wait_for()
-        return page
-
-    yield start
-    for context in contexts:
-        context.close()
+    with ExitStack() as opened:
+        yield lambda path, **settings: opened.enter_context(opened_page(browser, path, **settings))
 
 
 @pytest.fixture
@@ -60,15 +38,6 @@ def exported(make_folder: Callable[..., Path], tmp_path: Path) -> tuple[Path, Pa
     return folder, out / "index.html"
 
 
-def translate(page: Any, text: str, beam_size: int) -> list[str]:
-    page.locator("#beam").fill(str(beam_size))
-    page.locator("#source").fill(text)
-    page.locator("#source").press("Enter")
-    page.locator("#status").filter(has_text=" ms, ").wait_for()
-    found: list[str] = page.locator("#results button > span").all_text_contents()
-    return found
-
-
 def test_it_writes_what_the_command_writes_and_asks_nobody(
     exported: tuple[Path, Path], open_page: Callable[..., Any]
 ) -> None:
@@ -77,7 +46,7 @@ def test_it_writes_what_the_command_writes_and_asks_nobody(
     translator = Translator.load(folder)
     for beam_size in (1, 4):
         wanted = [each.text for each in translator.translate(TEXTS, beam_size=beam_size)]
-        assert translate(page, "\n".join(TEXTS), beam_size) == wanted
+        assert translate_in_page(page, "\n".join(TEXTS), beam_size) == wanted
     assert page.requests == [path.as_uri()]
     assert page.complaints == []
 
@@ -87,7 +56,7 @@ def test_the_heat_map_has_a_row_a_token_that_sums_to_one(
 ) -> None:
     folder, path = exported
     page = open_page(path)
-    translate(page, TEXTS[0], 1)
+    translate_in_page(page, TEXTS[0], 1)
     translator = Translator.load(folder)
     source = translator.tokenizers.source
     pieces = [*source.tokens(source.encode(TEXTS[0]).ids), "</s>"]
@@ -112,7 +81,7 @@ def test_hostile_text_stays_text(
 ) -> None:
     page = open_page(exported[1])
     title = page.title()
-    translate(page, HOSTILE, 2)
+    translate_in_page(page, HOSTILE, 2)
     assert page.title() == title == "ro to en"
     assert page.locator("img").count() == 0
     assert page.locator("main script").count() == 0

@@ -1,15 +1,11 @@
 """Exports that onnxruntime opens and translates with, and transformers.js too."""
 
-import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from programs import run_in_node
 
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.cli import main
@@ -164,45 +160,27 @@ def test_a_damaged_graph_is_told_in_one_line(tmp_path: Path) -> None:
         OnnxModel(tmp_path, source_pad=0)
 
 
-def node_modules() -> str:
-    modules = os.environ.get("INTERLINGUA_NODE_MODULES")
-    if not modules or shutil.which("node") is None:
-        pytest.skip("needs node, and INTERLINGUA_NODE_MODULES with @huggingface/transformers")
-    return modules
-
-
-def run_in_node(program: str, *arguments: str, asked: object) -> list[Any]:
-    path = Path(__file__).with_name(program)
-    done = subprocess.run(
-        ["node", str(path), *arguments],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.mark.slow
+@pytest.mark.runtime
 def test_transformers_js_writes_the_same_text(
     make_folder: Callable[..., Path], tmp_path: Path
 ) -> None:
-    modules, folder, out = node_modules(), make_folder("tied"), str(tmp_path / "out")
+    folder, out = make_folder("tied"), str(tmp_path / "out")
     assert main(["export", str(folder), "--format", "onnx", "--output", out]) == 0
     translator = Translator.load(folder)
     texts = [*SOURCES, "Ștefan  și   Ion", "ﬁn (x) — 日本", "a"]
     ours = translator.translate(texts, beam_size=1)
     asked = [[text, len(each.log_probabilities)] for text, each in zip(texts, ours, strict=True)]
-    theirs = run_in_node("transformers_js.mjs", modules, out, "fp32", asked=asked)
+    theirs = run_in_node("transformers_js.mjs", out, "fp32", asked=asked)
     assert theirs == [each.text for each in ours]
 
 
 @pytest.mark.slow
+@pytest.mark.runtime
 def test_onnxruntime_web_writes_the_same_tokens(
     make_folder: Callable[..., Path], tmp_path: Path
 ) -> None:
-    modules, folder, out = node_modules(), make_folder("separate"), tmp_path / "out"
+    folder, out = make_folder("separate"), tmp_path / "out"
     export_model(folder, out, format_name="onnx", is_proved=False)
     loaded = load_model_folder(folder)
     source, target = loaded.tokenizers.source, loaded.tokenizers.target
@@ -215,7 +193,7 @@ def test_onnxruntime_web_writes_the_same_tokens(
         "sources": sources,
         "most": most,
     }
-    theirs = run_in_node("onnxruntime_web.mjs", modules, str(out / "onnx"), asked=asked)
+    theirs = run_in_node("onnxruntime_web.mjs", str(out / "onnx"), asked=asked)
     for ids, written in zip(sources, theirs, strict=True):
         (ours,) = greedy_search(
             loaded.model,

@@ -1,0 +1,319 @@
+"""What a translation would be without a part of the model: a head, a layer, the mask, the scaling, the positions, a word.
+
+An :class:`Intervention` says what is different, and :func:`intervene` gives a translator that computes so. It shares
+every weight with the translator that it was made from, which stays as it is: no hook and no patch, so that other threads
+go on undisturbed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from interlingua.errors import ConfigError, ModelError
+from interlingua.inspection.trace import AttentionKind
+from interlingua.model.attention import MultiHeadAttention
+from interlingua.model.decoder import Decoder, DecoderLayer
+from interlingua.model.dropout import Dropout
+from interlingua.model.embeddings import TokenEmbedding
+from interlingua.model.encoder import Encoder, EncoderLayer
+from interlingua.model.transformer import Memory, Transformer
+from interlingua.translator import Translator
+
+__all__ = ["EditedWeight", "HeadName", "Intervention", "LayerName", "intervene"]
+
+Side = Literal["encoder", "decoder"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadName:
+    """One head of one attention."""
+
+    kind: AttentionKind
+    layer: int
+    """From 1, from the input up."""
+    head: int
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerName:
+    """One layer of one side."""
+
+    side: Side
+    layer: int
+    """From 1, from the input up."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditedWeight:
+    """One attention weight as somebody wants it; the others of its row keep their ratios and share what is left."""
+
+    kind: AttentionKind
+    layer: int
+    head: int
+    row: int
+    """Which position looks, from 0."""
+    column: int
+    """What is looked at, from 0."""
+    weight: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """What is different from the model as it was trained; nothing is by default.
+
+    Raises:
+        ConfigError: a weight that is no share of 1, or a place before the first.
+    """
+
+    heads_off: tuple[HeadName, ...] = ()
+    """Heads whose weights are all zero, so that they add nothing."""
+    layers_off: tuple[LayerName, ...] = ()
+    """Layers that hand on what they are given."""
+    mask_off: bool = False
+    """Whether the decoder may look ahead in what is written; as it writes, it sees no more than there is."""
+    scaling_off: bool = False
+    """Whether scores are left as they are, not divided by the root of d_k."""
+    positions_off: bool = False
+    """Whether nothing tells one position from another."""
+    hidden_source: tuple[int, ...] = ()
+    """Source tokens that nobody can look at, from 0."""
+    edited: tuple[EditedWeight, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no model could do."""
+        for edit in self.edited:
+            if not (math.isfinite(edit.weight) and 0.0 <= edit.weight <= 1.0):
+                raise ConfigError(f"an edited weight is {edit.weight}; it takes 0 to 1")
+        places = [place for edit in self.edited for place in (edit.row, edit.column)]
+        if min((*places, *self.hidden_source), default=0) < 0:
+            raise ConfigError("a place is below 0; tokens are counted from 0")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the model is left as it is."""
+        return self == Intervention()
+
+
+def intervene(translator: Translator, intervention: Intervention) -> Translator:
+    """Return a translator that computes with ``intervention``; the same one if that is nothing.
+
+    Raises:
+        ConfigError: a head or layer that the model does not have.
+        ModelError: the model is not made of the usual layers.
+    """
+    if intervention.is_nothing:
+        return translator
+    model = translator.model
+    if not isinstance(model, Transformer):
+        raise ModelError(f"a {type(model).__name__} has no parts that can be switched off here")
+    _refuse_unknown(model, intervention)
+    return Translator(
+        SwitchedTransformer(model, intervention),
+        translator.tokenizers,
+        source_lang=translator.source_lang,
+        target_lang=translator.target_lang,
+        decoding=translator.decoding,
+        device=translator.device,
+        max_source_length=translator.max_source_length,
+        calibration=translator.calibration,
+    )
+
+
+class SwitchedAttention(MultiHeadAttention):
+    """An attention that shares its projections with another, and computes with an intervention."""
+
+    def __init__(
+        self, plain: MultiHeadAttention, kind: AttentionKind, layer: int, what: Intervention
+    ) -> None:
+        nn.Module.__init__(self)
+        self.heads = plain.heads
+        self.query, self.key, self.value = plain.query, plain.key, plain.value
+        self.output = plain.output
+        self.dropout = Dropout(0.0)  # its own: who records the plain one sees nothing of this one
+        self.compare = plain.weigh
+        self.off = [
+            head.head - 1 for head in what.heads_off if (head.kind, head.layer) == (kind, layer)
+        ]
+        self.edits = [edit for edit in what.edited if (edit.kind, edit.layer) == (kind, layer)]
+        self.hidden = () if kind == "decoder" else what.hidden_source
+        self.looks_ahead = what.mask_off and kind == "decoder"
+        self.unscaled = what.scaling_off
+
+    def weigh(
+        self,
+        query: Float[Tensor, "B H T K"],
+        key: Float[Tensor, "B H S K"],
+        mask: Bool[Tensor, "#B #H #T S"] | None,
+    ) -> Float[Tensor, "B H T S"]:
+        """Compare as the plain one does, but for what is switched off or edited."""
+        if self.looks_ahead:
+            mask = None
+        if self.unscaled:  # what is multiplied here is divided there
+            query = query * math.sqrt(query.size(-1))
+        hidden = [place for place in self.hidden if place < key.size(2)]
+        if hidden:
+            seen = torch.ones(key.size(2), dtype=torch.bool, device=key.device)
+            seen[hidden] = False
+            mask = seen[None, None, None] if mask is None else mask & seen
+        weights = self.compare(query, key, mask)
+        for edit in self.edits:
+            weights = _edit(weights, edit)
+        if self.off:
+            weights = weights.index_fill(1, torch.tensor(self.off, device=weights.device), 0.0)
+        return weights
+
+
+def _edit(weights: Float[Tensor, "B H T S"], edit: EditedWeight) -> Float[Tensor, "B H T S"]:
+    """Set one weight; a row or column that is not there yet is left alone."""
+    if edit.row >= weights.size(2) or edit.column >= weights.size(3):
+        return weights
+    weights = weights.clone()
+    row = weights[:, edit.head - 1, edit.row]  # (B, S), a view
+    row[:, edit.column] = 0.0
+    others = row.sum(-1, keepdim=True)
+    row *= torch.where(others > 0, (1 - edit.weight) / others.clamp_min(1e-30), 0.0)
+    row[:, edit.column] = edit.weight
+    return weights
+
+
+class _SkippedEncoderLayer(EncoderLayer):
+    """An encoder layer that hands on what it is given."""
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+
+    def forward(
+        self, x: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"]
+    ) -> Float[Tensor, "B S D"]:
+        return x
+
+
+class _SkippedDecoderLayer(DecoderLayer):
+    """A decoder layer that hands on what it is given."""
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        target_mask: Bool[Tensor, "#B 1 T T"],
+        source_mask: Bool[Tensor, "B 1 1 S"],
+    ) -> Float[Tensor, "B T D"]:
+        return x
+
+
+class _NoPositions(nn.Module):
+    """Positions that say nothing."""
+
+    def __init__(self, table: nn.Embedding) -> None:
+        super().__init__()
+        self._table = table
+
+    def forward(self, start: int, length: int) -> Float[Tensor, "T D"]:
+        return torch.zeros_like(self._table.weight[:1]).expand(length, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rereading:
+    """What a search that keeps no keys and values remembers: the source, and the target so far."""
+
+    memory: Memory
+    written: Int[Tensor, "R T"]
+
+    def reorder(self, rows: Int[Tensor, "R2"]) -> "Rereading":
+        """Select, repeat or drop hypotheses."""
+        memory = Memory(self.memory.vectors[rows], self.memory.mask[rows])
+        return Rereading(memory, self.written[rows])
+
+
+class SwitchedTransformer(Transformer):
+    """A Transformer that shares its weights with another, and computes with an intervention.
+
+    Search reads the whole target anew at every step: without the look-ahead mask earlier positions change when a token
+    is added, and an edited weight belongs to one row.
+    """
+
+    def __init__(self, plain: Transformer, what: Intervention) -> None:
+        nn.Module.__init__(self)
+        self.training = plain.training
+        self.architecture = plain.architecture
+        self.source_pad, self.target_pad = plain.source_pad, plain.target_pad
+        self.source_embedding = _embedding(plain.source_embedding, what)
+        self.target_embedding = _embedding(plain.target_embedding, what)
+        self.encoder = Encoder(list(_encoder_layers(plain, what)), plain.encoder.final_norm)
+        self.decoder = Decoder(list(_decoder_layers(plain, what)), plain.decoder.final_norm)
+        self.output = plain.output
+
+    def start(self, memory: Memory) -> Rereading:  # type: ignore[override]  # no cache can be kept
+        """Stand before the first target token, one row a source."""
+        rows = memory.vectors.size(0)
+        return Rereading(memory, torch.empty(rows, 0, dtype=torch.long, device=memory.mask.device))
+
+    def step(  # type: ignore[override]
+        self, ids: Int[Tensor, "R"], state: Rereading
+    ) -> tuple[Float[Tensor, "R V"], Rereading]:
+        """Read the target so far and one more token a row; return the logits of the next."""
+        written = torch.cat((state.written, ids[:, None]), dim=1)
+        hidden = self.decode_hidden(written, state.memory)
+        return self.project(hidden[:, -1]), Rereading(state.memory, written)
+
+
+def _embedding(plain: TokenEmbedding, what: Intervention) -> TokenEmbedding:
+    positions = _NoPositions(plain.table) if what.positions_off else plain.positions
+    return TokenEmbedding(plain.table, positions, 0.0)
+
+
+def _encoder_layers(plain: Transformer, what: Intervention) -> Iterator[EncoderLayer]:
+    for number, layer in enumerate(plain.encoder.layers, start=1):
+        assert isinstance(layer, EncoderLayer)
+        if LayerName("encoder", number) in what.layers_off:
+            yield _SkippedEncoderLayer()
+            continue
+        yield EncoderLayer(
+            SwitchedAttention(layer.self_attention, "encoder", number, what),
+            layer.feed_forward,
+            layer.around_attention,
+            layer.around_feed_forward,
+        )
+
+
+def _decoder_layers(plain: Transformer, what: Intervention) -> Iterator[DecoderLayer]:
+    for number, layer in enumerate(plain.decoder.layers, start=1):
+        assert isinstance(layer, DecoderLayer)
+        if LayerName("decoder", number) in what.layers_off:
+            yield _SkippedDecoderLayer()
+            continue
+        yield DecoderLayer(
+            SwitchedAttention(layer.self_attention, "decoder", number, what),
+            SwitchedAttention(layer.cross_attention, "cross", number, what),
+            layer.feed_forward,
+            (layer.around_self, layer.around_cross, layer.around_feed_forward),
+        )
+
+
+def _refuse_unknown(model: Transformer, what: Intervention) -> None:
+    """Say which head or layer the model does not have."""
+    sizes = {"encoder": len(model.encoder.layers), "decoder": len(model.decoder.layers)}
+    sizes["cross"] = sizes["decoder"]
+    named: Sequence[HeadName | EditedWeight] = (*what.heads_off, *what.edited)
+    for layer in what.layers_off:
+        if not 1 <= layer.layer <= sizes[layer.side]:
+            raise ConfigError(
+                f"there is no layer {layer.layer} in the {layer.side}: it has {sizes[layer.side]}"
+            )
+    for head in named:
+        heads = model.architecture.heads
+        if not (1 <= head.layer <= sizes[head.kind] and 1 <= head.head <= heads):
+            raise ConfigError(
+                f"there is no head {head.head} in layer {head.layer} of the {head.kind} attention: "
+                f"it has {sizes[head.kind]} layers of {heads} heads"
+            )

@@ -1,0 +1,45 @@
+r"""Which source tokens a written token hangs on: gradient times input.
+
+.. math:: s_{t,j} = \frac{\partial \log p(y_t \mid y_{<t}, x)}{\partial e_j} \cdot e_j
+
+where :math:`e_j` is the scaled embedding of source token j, before its position is added. Attention says where the model
+looked; this says what a small change of a word would change. Neither is an explanation by itself (Jain and Wallace 2019,
+"Attention is not Explanation").
+
+Source: Denil et al. 2014, "Extraction of Salient Sentences from Labelled Documents"; Shrikumar et al. 2016.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from interlingua.inspection.steps import ids_of, plain_transformer
+from interlingua.inspection.trace import Trace
+from interlingua.model.transformer import Memory
+from interlingua.translator import Translator
+
+__all__ = ["gradient_times_input"]
+
+
+def gradient_times_input(translator: Translator, trace: Trace) -> Float[np.ndarray, "T S"]:
+    """Return, for each target token (row) and source token (column), gradient times input; signed.
+
+    Raises:
+        ModelError: the model is not made of the usual layers.
+    """
+    model = plain_transformer(translator)
+    source, target_in, target_out = ids_of(trace, translator.device)
+    size = target_out.size(1)
+    with torch.inference_mode(False), torch.enable_grad():
+        embedding = model.source_embedding
+        words = (embedding.table(source.clone()) * embedding.scale).detach().repeat(size, 1, 1)
+        words.requires_grad_(True)  # row t of the batch asks about target token t
+        mask = torch.ones(size, source.size(1), dtype=torch.bool, device=source.device)
+        x = words + embedding.positions(0, source.size(1))
+        memory = Memory(model.encoder(x, mask[:, None, None]), mask)
+        logits = model.decode(target_in.repeat(size, 1), memory)  # (T, T, V)
+        each = torch.arange(size, device=source.device)
+        own = logits[each, each].log_softmax(-1)[each, target_out[0]]
+        (gradient,) = torch.autograd.grad(own.sum(), words)
+    product: Float[np.ndarray, "T S"] = (gradient * words).sum(-1).detach().float().cpu().numpy()
+    return product

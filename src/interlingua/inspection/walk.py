@@ -1,0 +1,240 @@
+"""One sentence walked through one attention head with its real numbers, down to one multiplication.
+
+What the paper writes as equations stands here as the numbers of one translation: embeddings and positions, the query,
+key and value of one head, scores, mask, softmax (with scaling and without), the weighted values, residual and norm.
+Everything is computed by the model's own parts, in the order of Figure 1.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interlingua.errors import ConfigError
+from interlingua.inspection.interventions import HeadName
+from interlingua.inspection.steps import ids_of, plain_transformer
+from interlingua.inspection.trace import Trace
+from interlingua.model.attention import MultiHeadAttention
+from interlingua.model.decoder import DecoderLayer
+from interlingua.model.embeddings import TokenEmbedding
+from interlingua.model.encoder import EncoderLayer
+from interlingua.model.masks import look_ahead_mask
+from interlingua.model.residual import Residual
+from interlingua.model.transformer import Transformer
+from interlingua.translator import Translator
+
+__all__ = ["HeadWalk", "InputWalk", "ResidualWalk", "walk_head", "walk_input"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputWalk:
+    """What goes into one side: section 3.4 and 3.5."""
+
+    scale: float
+    """The root of d_model, which embeddings are multiplied by."""
+    embeddings: Float[np.ndarray, "T D"]
+    """After the multiplication."""
+    positions: Float[np.ndarray, "T D"]
+    sums: Float[np.ndarray, "T D"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualWalk:
+    """What happens around a sublayer at one position: section 3.1."""
+
+    pre: bool
+    """Whether the model normalises before the sublayer, not after it."""
+    x: Float[np.ndarray, "D"]
+    """What came in."""
+    sublayer: Float[np.ndarray, "D"]
+    """What the attention adds, all heads together."""
+    sum: Float[np.ndarray, "D"]
+    mean: float
+    """Of what is normalised: the sum (post), or what came in (pre)."""
+    deviation: float
+    out: Float[np.ndarray, "D"]
+    """What goes on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadWalk:
+    """One head of one attention: section 3.2."""
+
+    kind: str
+    layer: int
+    head: int
+    d_k: int
+    queries_in: Float[np.ndarray, "T D"]
+    """What is projected into queries."""
+    memory: Float[np.ndarray, "S D"]
+    """What is projected into keys and values."""
+    w_query: Float[np.ndarray, "D K"]
+    b_query: Float[np.ndarray, "K"]
+    query: Float[np.ndarray, "T K"]
+    key: Float[np.ndarray, "S K"]
+    value: Float[np.ndarray, "S Kv"]
+    products: Float[np.ndarray, "T S"]
+    """Each query times each key."""
+    may_look: tuple[tuple[bool, ...], ...]
+    """The mask: T rows of S."""
+    weights: Float[np.ndarray, "T S"]
+    """The model's own."""
+    with_scaling: Float[np.ndarray, "T S"]
+    """Softmax of the products over the root of d_k."""
+    without_scaling: Float[np.ndarray, "T S"]
+    """Softmax of the products as they are."""
+    gathered: Float[np.ndarray, "T Kv"]
+    """The values, weighed."""
+    around: ResidualWalk
+    """At the row that was asked for."""
+
+
+def walk_input(translator: Translator, trace: Trace) -> tuple[InputWalk, InputWalk]:
+    """Return what goes into the encoder and into the decoder.
+
+    Raises:
+        ModelError: the model is not made of the usual layers.
+    """
+    model = plain_transformer(translator)
+    source, target_in, _ = ids_of(trace, translator.device)
+    with torch.inference_mode():
+        return (
+            _input(model.source_embedding, source),
+            _input(model.target_embedding, target_in),
+        )
+
+
+def walk_head(translator: Translator, trace: Trace, which: HeadName, row: int) -> HeadWalk:
+    """Return what one head computes, and what happens around its attention at ``row``.
+
+    Raises:
+        ConfigError: the model has no such head, or the sentence no such row.
+        ModelError: the model is not made of the usual layers.
+    """
+    model = plain_transformer(translator)
+    layers: nn.ModuleList = (model.encoder if which.kind == "encoder" else model.decoder).layers
+    if not (1 <= which.layer <= len(layers) and 1 <= which.head <= model.architecture.heads):
+        raise ConfigError(
+            f"there is no head {which.head} in layer {which.layer} of the {which.kind} attention"
+        )
+    with torch.inference_mode():
+        at = _arrive(model, trace, which, translator.device)
+        if not 0 <= row < at.x.size(1):
+            raise ConfigError(f"row {row} is not there: the sentence has {at.x.size(1)} rows")
+        return _walk(at, which, row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """Where a walk stops: before one attention."""
+
+    attention: MultiHeadAttention
+    around: Residual
+    x: Tensor
+    memory: Tensor | None
+    """None: the attention looks at what enters it."""
+    mask: Tensor
+
+
+def _arrive(model: Transformer, trace: Trace, which: HeadName, device: torch.device) -> _Arrival:
+    """Compute up to the attention that is asked for."""
+    source, target_in, _ = ids_of(trace, device)
+    source_mask = torch.ones(1, 1, 1, source.size(1), dtype=torch.bool, device=device)
+    if which.kind == "encoder":
+        x = model.source_embedding(source)
+        for layer in model.encoder.layers[: which.layer - 1]:
+            x = layer(x, source_mask)
+        own = _layer(model.encoder.layers, which, EncoderLayer)
+        return _Arrival(own.self_attention, own.around_attention, x, None, source_mask)
+    memory = model.encode(source).vectors
+    target_mask = look_ahead_mask(target_in.size(1), device)[None, None]
+    x = model.target_embedding(target_in)
+    for layer in model.decoder.layers[: which.layer - 1]:
+        x = layer(x, memory, target_mask, source_mask)
+    last = _layer(model.decoder.layers, which, DecoderLayer)
+    if which.kind == "decoder":
+        return _Arrival(last.self_attention, last.around_self, x, None, target_mask)
+    x = last.around_self(x, lambda y: last.self_attention(y, y, target_mask))
+    return _Arrival(last.cross_attention, last.around_cross, x, memory, source_mask)
+
+
+LayerT = TypeVar("LayerT", EncoderLayer, DecoderLayer)
+
+
+def _layer(layers: nn.ModuleList, which: HeadName, kind: type[LayerT]) -> LayerT:
+    layer = layers[which.layer - 1]
+    if not isinstance(layer, kind) or not hasattr(layer, "self_attention"):
+        raise ConfigError(
+            f"layer {which.layer} of the {which.kind} is switched off: nothing happens in it"
+        )
+    return layer
+
+
+def _walk(at: _Arrival, which: HeadName, row: int) -> HeadWalk:
+    attention, pre = at.attention, at.around.pre
+    queries_in = at.around.norm(at.x) if pre else at.x
+    memory = queries_in if at.memory is None else at.memory
+    number, heads = which.head - 1, attention.heads
+    projected = attention.query(queries_in)
+    width = projected.size(-1) // heads
+    query = projected.unflatten(-1, (heads, width)).transpose(1, 2)
+    key, value = attention.keys_and_values(memory)
+    weights = attention.weigh(query, key, at.mask)[0, number]
+    q, k, v = query[0, number], key[0, number], value[0, number]
+    products = q @ k.T
+    mask = at.mask[0, 0].expand(products.shape)
+    own = slice(number * width, (number + 1) * width)
+    sublayer = attention(queries_in, memory, at.mask)[0, row]
+    return HeadWalk(
+        kind=which.kind,
+        layer=which.layer,
+        head=which.head,
+        d_k=width,
+        queries_in=_array(queries_in[0]),
+        memory=_array(memory[0]),
+        w_query=_array(attention.query.weight[own].T),
+        b_query=_array(attention.query.bias[own]),
+        query=_array(q),
+        key=_array(k),
+        value=_array(v),
+        products=_array(products),
+        may_look=tuple(tuple(line) for line in mask.tolist()),
+        weights=_array(weights),
+        with_scaling=_array(_softmax(products / math.sqrt(width), mask)),
+        without_scaling=_array(_softmax(products, mask)),
+        gathered=_array(weights @ v),
+        around=_around(at.around, at.x[0, row], sublayer),
+    )
+
+
+def _softmax(scores: Float[Tensor, "T S"], mask: Tensor) -> Float[Tensor, "T S"]:
+    return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+
+
+def _around(around: Residual, x: Float[Tensor, "D"], sublayer: Float[Tensor, "D"]) -> ResidualWalk:
+    total = x + sublayer
+    normalised = x if around.pre else total
+    return ResidualWalk(
+        pre=around.pre,
+        x=_array(x),
+        sublayer=_array(sublayer),
+        sum=_array(total),
+        mean=float(normalised.mean()),
+        deviation=float((normalised.var(unbiased=False) + around.norm.eps).sqrt()),
+        out=_array(total if around.pre else around.norm(total)),
+    )
+
+
+def _input(embedding: TokenEmbedding, ids: Tensor) -> InputWalk:
+    words = embedding.table(ids)[0] * embedding.scale
+    positions = embedding.positions(0, ids.size(1))
+    return InputWalk(embedding.scale, _array(words), _array(positions), _array(words + positions))
+
+
+def _array(x: Tensor) -> "np.ndarray[Any, np.dtype[np.float32]]":
+    array: np.ndarray[Any, np.dtype[np.float32]] = x.detach().float().cpu().numpy()
+    return array
