@@ -49,7 +49,7 @@ class RunningServer:
         body: bytes | str | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
@@ -85,7 +85,7 @@ def serving(*models: Path, flags: tuple[str, ...] = ()) -> Iterator[RunningServe
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            log = process.communicate(timeout=15)[1]
+            log = process.communicate(timeout=60)[1]
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

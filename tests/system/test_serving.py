@@ -26,7 +26,7 @@ from interlingua.translator import Translator
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Digits to reverse, and reverse to again."""
     second = model_between("reverse", "again", tmp_path_factory.mktemp("models") / "second")
-    with serving(GOLDEN, second) as running:
+    with serving(GOLDEN, second, flags=("--deadline", "300")) as running:
         yield running
 
 
