@@ -11,6 +11,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``worker``: the process that has the models
 * ``batcher``: the queue before it, and what waits decoded together
 * ``engine``: that process: started, asked, replaced when it dies
+* ``samples``: sentences that the models were trained with
 * ``detection``: which of the loaded languages a text is in
 * ``translation``: texts through one model or two
 * ``markup``: what of HTML and XML is text, and what is in it

@@ -19,6 +19,7 @@ from interlingua.server import (
     specification,
     suggestions,
 )
+from interlingua.server.detection import Detector
 from interlingua.server.engine import Engine
 from interlingua.server.keys import KeyRing
 from interlingua.server.languages import Languages
@@ -42,12 +43,16 @@ def create_app(engine: Engine, settings: ServerSettings, keys: KeyRing | None = 
         settings: limits.
         keys: of those who may ask; None: everyone may.
     """
+    languages = Languages(engine.models)
     service = Service(
         engine,
-        Languages(engine.models),
+        languages,
         settings,
         keys or KeyRing(),
-        Metrics(engine, [*describe(settings)["paths"], "/", "/docs", "/spec", "/metrics"]),
+        Metrics(
+            engine, [*describe(settings, languages)["paths"], "/", "/docs", "/spec", "/metrics"]
+        ),
+        Detector(languages.every, engine.samples),
     )
 
     return Starlette(
@@ -57,7 +62,7 @@ def create_app(engine: Engine, settings: ServerSettings, keys: KeyRing | None = 
             *files.routes(service),
             *suggestions.routes(service),
             *inspection.routes(service),
-            *specification.routes(settings),
+            *specification.routes(settings, languages),
             *_operators_routes(service),
             *page_files.routes(),
         ],

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from interlingua.server.bodies import read_as
+from interlingua.server.bodies import read_as, read_fields
 from interlingua.server.languages import name_of
 from interlingua.server.marked import translate_markup
 from interlingua.server.markup import HTML, XML
@@ -33,7 +33,8 @@ def routes(service: Service) -> list[Route]:
 
     async def languages(request: Request) -> JSONResponse:
         service.authorise(request)
-        asked = request.query_params.get("type", "source")
+        # Its client sends fields in the body of a GET.
+        asked = (await read_fields(request, service.settings.max_body)).get("type", "source")
         if asked not in ("source", "target"):
             raise Refusal(400, "Invalid request: type is source or target")
         known = service.languages

@@ -75,6 +75,8 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.models: tuple[ServedModel, ...] = ()
+        self.samples: dict[str, list[str]] = {}
+        """Sentences of each language, as far as the models have some."""
         self.batcher = Batcher(self.ask, settings)
         self.restarts = 0
         """Workers that died and were replaced."""
@@ -215,6 +217,10 @@ class Engine:
         self.models = tuple(
             ServedModel(number=number, **each) for number, each in enumerate(first["ready"])
         )
+        self.samples = {}
+        for model, (sources, targets) in zip(self.models, first["samples"], strict=True):
+            self.samples.setdefault(model.source, []).extend(sources)
+            self.samples.setdefault(model.target, []).extend(targets)
         self._process = process
         return process
 

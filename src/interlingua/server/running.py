@@ -1,6 +1,7 @@
 """The application on a socket, until it is told to stop."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -59,6 +60,7 @@ async def _serve(
     listening: socket.socket,
     say: Callable[[str], None],
 ) -> None:
+    logging.getLogger("python_multipart").disabled = True  # a form that cannot be read is no news
     try:
         await engine.start()
         config = uvicorn.Config(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from interlingua.server.detection import Detected, detect
+from interlingua.server.detection import Detected, Detector
 from interlingua.server.engine import Engine
 from interlingua.server.keys import KeyRing
 from interlingua.server.languages import Languages
@@ -29,6 +29,7 @@ class Service:
     settings: ServerSettings
     keys: KeyRing
     metrics: Metrics
+    detector: Detector
 
     def authorise(self, request: Request, key: object = None) -> None:
         """Let in whoever has a key, if one is needed; in the body, or in the header Authorization.
@@ -48,7 +49,7 @@ class Service:
 
     def detect(self, text: str) -> list[Detected]:
         """Tell which of the languages a text is in, likeliest first."""
-        return detect(text, self.languages.every)
+        return self.detector.detect(text)
 
     def check_texts(self, texts: Sequence[str]) -> None:
         """Hold the texts of one request to their limits.

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 import interlingua
 from interlingua.server import schemas
+from interlingua.server.languages import Languages
 from interlingua.server.settings import ServerSettings
 
 __all__ = ["describe", "routes"]
@@ -56,9 +57,9 @@ _REFUSALS = {
 }
 
 
-def routes(settings: ServerSettings) -> list[Route]:
+def routes(settings: ServerSettings, languages: Languages) -> list[Route]:
     """Return the route of the document."""
-    document = describe(settings)
+    document = describe(settings, languages)
 
     async def spec(request: Request) -> JSONResponse:
         return JSONResponse(document)
@@ -66,10 +67,12 @@ def routes(settings: ServerSettings) -> list[Route]:
     return [Route("/spec", spec)]
 
 
-def describe(settings: ServerSettings) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document."""
+def describe(settings: ServerSettings, languages: Languages) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document: with the limits and the languages of this server."""
     forms = [(form, "validation") for _, form, _ in _POSTS.values()]
     _, definitions = models_json_schema(forms, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+    for definition in definitions["$defs"].values():
+        _limit(definition["properties"], settings, languages)
     paths: dict[str, Any] = {
         path: {"post": _post(told, form.__name__, answer)}
         for path, (told, form, answer) in _POSTS.items()
@@ -86,6 +89,29 @@ def describe(settings: ServerSettings) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": definitions["$defs"] | {"Error": _ERROR}},
     }
+
+
+def _limit(fields: dict[str, Any], settings: ServerSettings, languages: Languages) -> None:
+    """Write into the fields of a form what this server takes."""
+    for name in ("q", "s", "text"):
+        if name in fields:
+            fields[name] = _limit_text(fields[name], settings)
+    sources = ["auto", *languages.sources] if "alternatives" in fields else [*languages.sources]
+    for name, codes in {"source": sources, "target": languages.targets}.items():
+        if name in fields:
+            fields[name]["enum"] = list(codes)
+    if "target_lang" in fields:
+        fields["target_lang"]["enum"] = [code.upper() for code in languages.targets]
+    if "alternatives" in fields:
+        fields["alternatives"]["maximum"] = settings.max_alternatives
+
+
+def _limit_text(field: dict[str, Any], settings: ServerSettings) -> dict[str, Any]:
+    one = {"type": "string", "maxLength": settings.max_chars}
+    if "anyOf" not in field:
+        return field | one
+    many = {"type": "array", "items": one, "maxItems": settings.max_texts}
+    return field | {"anyOf": [one, many]}
 
 
 def _operation(told: str, answer: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,8 @@ class Worker:
             }
             for each in self._translators
         ]
-        self.say({"ready": models})
+        samples = [_samples(Path(folder)) for folder in start["models"]]
+        self.say({"ready": models, "samples": samples})
 
     def say(self, message: Message) -> None:
         """Write one answer; whole, whoever else writes."""
@@ -166,6 +167,14 @@ class Worker:
         translator = self._translators[message["model"]]
         trace = trace_translation(translator, message["text"], message["target"])
         yield {"found": trace.to_dict()}
+
+
+def _samples(folder: Path) -> list[list[str]]:
+    """Return sentences of the source and of the target that the model was trained with."""
+    from interlingua.server.samples import sample_pairs
+
+    pairs = sample_pairs(folder)
+    return [[pair.source for pair in pairs], [pair.target for pair in pairs]]
 
 
 def _has_letters(translator: "Translator") -> bool:
