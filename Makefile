@@ -68,7 +68,7 @@ build: $(READY) ## wheel and sdist in dist/
 	$(BIN)/python -m build
 
 clean: ## remove the environment and everything that was built
-	rm -rf $(VENV) .benchmarks dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
+	rm -rf $(VENV) $(LIBRETRANSLATE) .benchmarks dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
 
 bench-training: $(READY) ## training speed beside its peers, hours; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py
@@ -90,6 +90,10 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 
 prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_ro_en.py
+
+.PHONY: prove-ray
+prove-ray: $(READY) ## a million lines through Ray Data, a worker killed on the way; trains the demo if it is not there
+	$(BIN)/python benchmarks/prove_ray.py
 
 .PHONY: prove-finetune
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
@@ -115,8 +119,16 @@ prove-formats: $(READY) ## memory of two hundred megabytes in each form of corpu
 prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half an hour, needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scale.py
 
-prove-argos: $(READY) ## Argos Translate and a LibreTranslate server with a model of ours (a minute); needs RUN, SENTENCES, LIBRETRANSLATE_PYTHON
-	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE_PYTHON)
+# An environment of its own (0.6 GB, no torch): LibreTranslate pins older versions of what is used here.
+LIBRETRANSLATE := .venv-libretranslate
+$(LIBRETRANSLATE)/.ready:
+	$(PYTHON) -m venv $(LIBRETRANSLATE)
+	$(LIBRETRANSLATE)/bin/python -m pip install --quiet libretranslate==1.9.6 argos-translate-lt==1.12.1
+	@touch $@
+
+.PHONY: prove-argos
+prove-argos: $(READY) $(LIBRETRANSLATE)/.ready ## Argos Translate and a LibreTranslate server with the demo's model, or with RUN and SENTENCES (minutes)
+	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE)/bin/python
 
 .PHONY: prove-clean
 prove-clean: $(READY) ## a million pairs cleaned: time, and memory that does not grow (five minutes); needs INTERLINGUA_DATA

@@ -1,10 +1,11 @@
 """Argos Translate and a LibreTranslate server translate with an exported package, and write what Interlingua writes.
 
-    python benchmarks/prove_argos.py RUN SENTENCES --python PYTHON
+    python benchmarks/prove_argos.py [RUN [SENTENCES]] --python PYTHON
 
-PYTHON is the interpreter of an environment of its own, with LibreTranslate in it (`pip install libretranslate`; it pins older
-versions of what is used here). RUN is a run or model folder, SENTENCES a file with one source sentence a line, of which
-the first hundred are taken. Nothing is fetched: the package brings its splitter of sentences, and the index of packages
+PYTHON is the interpreter of an environment of its own, with LibreTranslate in it (`make prove-argos` makes one; LibreTranslate
+pins older versions of what is used here). RUN is a run or model folder (without one the demo is trained first, two
+minutes), SENTENCES a file with one source sentence a line, of which the first hundred are taken (without one, the test set
+of the demo). Nothing is fetched: the package brings its splitter of sentences, and the index of packages
 is an empty one on the disk.
 """
 
@@ -21,6 +22,9 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from prove_commands import describe_machine
+from prove_exports import train_demo
 
 from interlingua.interop.export import export_model
 from interlingua.translator import Translator
@@ -39,20 +43,24 @@ SERVER = "from libretranslate import main; main()"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path)
-    parser.add_argument("sentences", type=Path)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("sentences", type=Path, nargs="?")
     parser.add_argument("--python", required=True)
     asked = parser.parse_args()
-    texts = asked.sentences.read_text(encoding="utf-8").splitlines()[:100]
-    translator = Translator.load(asked.run)
-    codes = translator.source_lang, translator.target_lang
+    print(describe_machine(), flush=True)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        run = asked.run or Path(train_demo(temporary))
+        sentences = asked.sentences or run / "corpus/test.ro"
+        texts = sentences.read_text(encoding="utf-8").splitlines()[:100]
+        (folder / "texts").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        translator = Translator.load(run)
+        codes = translator.source_lang, translator.target_lang
         export_model(
-            asked.run,
+            run,
             folder / "out",
             format_name="argos",
-            verify=(asked.sentences,),
+            verify=(folder / "texts",),
             is_proved=True,
         )
         (package,) = (folder / "out").glob("*.argosmodel")

@@ -53,12 +53,12 @@ TOLERANCE, SHARE = 20, 0.7
 class Case:
     """A corpus, or a piece of one, and one fault in it; ``lines`` or ``place`` are what must be told."""
 
-    def __init__(self, rng: random.Random, data: Path) -> None:
+    def __init__(self, rng: random.Random, data: Path, largest: int = LARGEST) -> None:
         self.rng, self.data = rng, data
         stem, *languages = self._draw_pair()
         self.languages = languages[0], languages[1]
         sides = [read(data / f"{stem}.{language}") for language in languages]
-        whole = min(len(sides[0]), LARGEST)
+        whole = min(len(sides[0]), largest)
         # One in ten is the whole file, whatever its size.
         size = whole if rng.random() < 0.1 else min(rng.choice(SIZES), whole)
         start = rng.randrange(len(sides[0]) - size + 1)
@@ -360,6 +360,7 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=400)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--only", help="kinds of faults, with commas between")
+    parser.add_argument("--largest", type=int, default=LARGEST, help="pairs of a corpus, at most")
     parser.add_argument("--untouched", action="store_true")
     asked = parser.parse_args()
     folder = os.environ.get("INTERLINGUA_DATA")
@@ -367,24 +368,25 @@ def main() -> None:
         sys.exit("set INTERLINGUA_DATA to the folder of the corpora first")
     if asked.untouched:
         sys.exit(examine_untouched(Path(folder)))
-    sys.exit(examine_faults(Path(folder), asked.faults, asked.seed, asked.only))
+    sys.exit(examine_faults(Path(folder), asked))
 
 
-def examine_faults(data: Path, number: int, seed: int, only: str | None = None) -> int:
-    """Examine ``number`` corpora with a fault each; return the exit status."""
-    print(f"seed {seed}", flush=True)
-    rng = random.Random(seed)
-    kinds = [kind for kind in KINDS if not only or kind.put_in.__name__ in only.split(",")]
+def examine_faults(data: Path, asked: argparse.Namespace) -> int:
+    """Examine corpora with a fault each; return the exit status."""
+    print(f"seed {asked.seed}", flush=True)
+    rng = random.Random(asked.seed)
+    only = asked.only.split(",") if asked.only else [kind.put_in.__name__ for kind in KINDS]
+    kinds = [kind for kind in KINDS if kind.put_in.__name__ in only]
     found, put_in = Counter[str](), Counter[str]()
     started = time.process_time()
     deck: list[Kind] = []
-    for _ in range(number):
+    for _ in range(asked.faults):
         if not deck:
             deck = [kind for kind in kinds for _ in range(kind.weight)]
             rng.shuffle(deck)
         kind = deck.pop()
         name = f"{kind.code} ({kind.put_in.__name__})"
-        case = Case(random.Random(rng.getrandbits(64)), data)
+        case = Case(random.Random(rng.getrandbits(64)), data, asked.largest)
         kind.put_in(case)
         put_in[name] += 1
         told = examine(case)
@@ -397,7 +399,7 @@ def examine_faults(data: Path, number: int, seed: int, only: str | None = None) 
     share = found.total() / put_in.total()
     seconds = time.process_time() - started
     print(
-        f"seed {seed}: {found.total()} of {put_in.total()} faults found ({share:.1%}), {seconds:.0f} s of one core"
+        f"seed {asked.seed}: {found.total()} of {put_in.total()} faults found ({share:.1%}), {seconds:.0f} s of one core"
     )
     return 0 if share >= 0.98 else 1
 

@@ -24,7 +24,10 @@ EXPORTS = [
     ("onnx", "float32"),
     ("onnx", "int8"),
     ("html", "float32"),
+    ("html", "float16"),
     ("html", "int8"),
+    ("argos", "float32"),
+    ("argos", "int8"),
 ]
 
 

@@ -11,6 +11,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``decoding``: model + ids -> ids
 * ``requests``: what a text asks for besides
 * ``translator``: text -> text
+* ``bulk``: whole files and folders, part by part
 * ``evaluation``: text + references -> scores
 * ``training``: all of the above -> weights
 * ``inspection``: one translation, opened up

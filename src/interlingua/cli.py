@@ -36,6 +36,7 @@ from interlingua.cli_score import score
 from interlingua.cli_serve import serve
 from interlingua.cli_split import split
 from interlingua.cli_streams import (
+    is_folder,
     note,
     open_output,
     print_json,
@@ -108,7 +109,7 @@ def translate(
     show: ShowFlags = _SHOW,
     machine: MachineFlags = _MACHINE,
 ) -> None:
-    """Translate TEXT, a file, or standard input: one line in, one line out.
+    """Translate TEXT, a file, a folder of files, or standard input: one line in, one line out.
 
     With --n-best above 1 each translation is a line "N ||| text ||| score", N counting the input from 0.
 
@@ -118,10 +119,16 @@ def translate(
         n_best: translations of each sentence, best first.
         adapter: adapter folder, or a run that trained one on this model.
     """
+    flags = (search, decode, show, machine)
+    if show.ray or show.ray_address or is_folder(io.input):
+        from interlingua.cli_translate import translate_folder
+
+        translate_folder(model, text, io, n_best, flags, adapter)
+        return
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, (search, decode, show, machine), adapter)
+    translate_lines(model, lines, io, n_best, flags, adapter)
 
 
 def evaluate(
@@ -148,7 +155,7 @@ def evaluate(
 def inspect(
     model: Path, text: str, *, output: Path, json: bool = False, machine: MachineFlags = _MACHINE
 ) -> None:
-    """Draw what the model does with one sentence: attention, positions, embeddings (PNG and SVG).
+    """Draw what the model does with one sentence, as pictures and as one page (look.html).
 
     Args:
         model: run folder or model folder.
@@ -156,12 +163,16 @@ def inspect(
         output: folder for the figures.
         json: print the names of the files as JSON.
     """
+    from interlingua.inspection.looker import Looker
     from interlingua.inspection.report import inspect as draw
+    from interlingua.server.one_file import write_page
     from interlingua.translator import Translator
 
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
     is_run = (model / "samples.jsonl").is_file()
     files = draw(translator, text, output, run=model if is_run else None)
+    write_page(Looker([translator], [model]), text, output / "look.html")
+    files.append(output / "look.html")
     if json:
         print_json({"files": files})
     else:

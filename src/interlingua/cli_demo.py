@@ -61,6 +61,7 @@ class DemoResult:
                 f"Attention:     {self.heat_map}",
                 f'Try next:      interlingua translate {model} "{self.examples[0][0]}"',
                 "               interlingua train --source YOUR.ro --target YOUR.en",
+                f"Look inside:   interlingua serve {model}, then open http://127.0.0.1:5000",
                 "",
             ]
         )

@@ -1,15 +1,19 @@
 """The ``doctor`` command: examine a corpus, a model or a run, or the machine."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import PartsFlags
 from interlingua.cli_parts import plain_parts
-from interlingua.cli_streams import open_output, read_aligned, say
+from interlingua.cli_streams import note, open_output, read_aligned, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
     from interlingua.corpus.findings import Report
+    from interlingua.corpus.plain_sides import PlainSides
+    from interlingua.inspection.corpus_size import Choice
 
 __all__ = ["doctor"]
 
@@ -20,6 +24,7 @@ def doctor(
     path: Path | None = None,
     *,
     parts: PartsFlags = _PARTS,
+    config: Path | None = None,
     html: str | None = None,
     json: bool = False,
 ) -> int:
@@ -30,17 +35,19 @@ def doctor(
 
     Args:
         path: run folder or model folder.
+        config: configuration of a run, to see whether the corpus is large enough for its vocabulary and model; without
+            other files, its corpus is examined.
         html: file for the report as one page that needs nothing else.
         json: print {"findings": [...]}.
     """
     if path is not None:
         report = _examine_model(path, parts)
-    elif parts == PartsFlags():
+    elif parts == PartsFlags() and config is None:
         from interlingua.inspection.environment import examine_environment
 
         report = examine_environment()
     else:
-        report = _examine_files(parts)
+        report = _examine_files(parts, config)
     if html is not None:
         with open_output(html) as write:
             write(report.to_html())
@@ -63,8 +70,58 @@ def _examine_model(path: Path, parts: PartsFlags) -> "Report":
     return examine_model(path, [SentencePair(a, b, n) for n, (a, b) in enumerate(texts, 1)])
 
 
-def _examine_files(parts: PartsFlags) -> "Report":
-    with plain_parts(parts, "examine") as (training, held_out):
-        from interlingua.corpus.doctor import examine_corpus
+def _examine_files(parts: PartsFlags, config: Path | None) -> "Report":
+    from interlingua.corpus.doctor import examine_corpus
 
-        return examine_corpus(training, held_out)
+    if config is None:
+        with plain_parts(parts, "examine") as (training, held_out):
+            _pass_on_remarks(training, held_out)
+            return examine_corpus(training, held_out)
+    from interlingua.config_files import load_config
+    from interlingua.inspection.corpus_size import Choice, examine_size
+
+    choice = Choice(load_config(config), config)
+    if parts.source is None and parts.target is None and parts.pairs is None:
+        parts = _files_of(choice, parts)
+    with plain_parts(parts, "examine") as (training, held_out):
+        _pass_on_remarks(training, held_out)
+        return examine_corpus(training, held_out, judge_size=partial(examine_size, choice))
+
+
+def _pass_on_remarks(training: "PlainSides", held_out: "dict[str, PlainSides]") -> None:
+    for part in (training, *held_out.values()):
+        for remark in part.remarks:
+            note(remark)
+
+
+def _files_of(choice: "Choice", parts: PartsFlags) -> PartsFlags:
+    """Return ``parts`` with the corpus that a configuration names.
+
+    Raises:
+        ConfigError: it names none, or several.
+    """
+    corpus = choice.config.corpus
+    if len(corpus.source) + len(corpus.pairs) != 1 or len(corpus.target) != len(corpus.source):
+        raise ConfigError(
+            f"{choice.path}: names {len(corpus.source) + len(corpus.pairs)} corpora, and one is examined at a time; "
+            "say which: --source train.ro --target train.en"
+        )
+    named = [
+        ("source", corpus.source),
+        ("target", corpus.target),
+        ("pairs", corpus.pairs),
+    ]
+    if parts.valid_source is None and parts.valid_pairs is None:
+        named += [
+            ("valid_source", corpus.valid_source),
+            ("valid_target", corpus.valid_target),
+            ("valid_pairs", corpus.valid_pairs),
+        ]
+    found = {name: paths[0] for name, paths in named if len(paths) == 1}
+    return replace(
+        parts,
+        **found,
+        source_lang=parts.source_lang or corpus.source_lang,
+        target_lang=parts.target_lang or corpus.target_lang,
+        columns=parts.columns or ",".join(corpus.columns) or None,
+    )

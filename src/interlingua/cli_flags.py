@@ -188,7 +188,8 @@ class TextFlags:
     """Where text comes from and goes to."""
 
     input: str | None = None
-    """File with one sentence a line, UTF-8; - is standard input, and the default without TEXT."""
+    """File with one sentence a line, UTF-8, or a folder of such files for the folder --output; - is standard input,
+    and the default without TEXT."""
     output: str = "-"
     """File to write, which appears whole or not at all; - is standard output."""
     json: bool = False
@@ -279,6 +280,14 @@ class ShowFlags:
     """Print each translation as it grows."""
     align: bool = False
     """After each text the links of its words, "0-0 1-2", found by attention; see interlingua align."""
+    ray: bool = False
+    """Translate --input, a file or a folder of them, into the folder --output by workers of Ray Data."""
+    ray_address: str | None = None
+    """A running Ray cluster, "auto" or ray://HOST:PORT; by default one is started on this machine."""
+    ray_workers: int | None = None
+    """Workers, each with a model of its own; by default one a core."""
+    part_lines: int = 5_000
+    """Of files and folders: lines that are translated and kept at a time."""
 
 
 @dataclass(frozen=True, slots=True)

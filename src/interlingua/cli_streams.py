@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "count_flags",
+    "is_folder",
     "note",
     "note_marks",
     "one_line",
@@ -67,6 +68,11 @@ def read_input(text: Sequence[str], source: str | None) -> list[str]:
     lines = _read_standard_input()
     _note_if(report_carriage_returns("standard input", lines))
     return lines
+
+
+def is_folder(name: str | None) -> bool:
+    """Tell whether an input names a folder rather than a file, standard input (``-``), or nothing."""
+    return name not in (None, "-") and Path(str(name)).is_dir()
 
 
 def _note_if(remark: str | None) -> None:
@@ -176,20 +182,7 @@ def write_translations(
     for number, (line, best) in enumerate(zip(lines, translations, strict=True)):
         ranked = [best, *best.alternatives]
         if as_json:
-            found = [
-                {
-                    "text": each.text,
-                    "score": each.score,
-                    "tokens": each.tokens,
-                    "log_probabilities": each.log_probabilities,
-                    "stopped": each.stopped,
-                    "flags": each.flags,
-                    "placeholders": each.placeholders,
-                    **({} if each.confidence is None else {"confidence": each.confidence}),
-                }
-                for each in ranked
-            ]
-            write(json.dumps({"source": line, "translations": found}, ensure_ascii=False) + "\n")
+            write(best.to_json(line) + "\n")
         elif n_best > 1:
             write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
         else:
@@ -205,13 +198,14 @@ def count_flags(
         yield each
 
 
-def note_marks(counts: Counter[str], longest: int) -> None:
+def note_marks(counts: Counter[str], longest: int | None) -> None:
     """Say how many sources were cut to ``longest`` tokens, and how many translations have no end or nothing in them."""
     if cut := counts["truncated-source"]:
         words = "source is longer" if cut == 1 else "sources are longer"
+        room = "" if longest is None else f"the {longest:,} tokens that "
         note(
-            f"{cut:,} {words} than the {longest:,} tokens that the model takes, and only the beginning was "
-            "translated; split such lines into sentences"
+            f"{cut:,} {words} than {room}the model takes, and only the beginning was translated; split such lines "
+            "into sentences"
         )
     if cut := counts["max-length"]:
         words = "translation was" if cut == 1 else "translations were"

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
+from interlingua.bulk.worker import Recipe
+from interlingua.cli_bulk import translate_files
 from interlingua.cli_flags import DecodeFlags, MachineFlags, SearchFlags, ShowFlags, TextFlags
 from interlingua.cli_streams import (
     Write,
@@ -24,7 +26,7 @@ from interlingua.requests.request import TranslateOptions
 from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 
-__all__ = ["translate_lines"]
+__all__ = ["translate_folder", "translate_lines"]
 
 PAIRS_TO_CHOOSE = 500
 
@@ -44,18 +46,8 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    search, decode, show, machine = flags
-    asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
-    del asked["dtype"]  # of the translator, not of one request
-    for name in ("force", "ban"):
-        asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
-    if decode.glossary:
-        asked["glossary"] = Glossary.read(decode.glossary)
-    options = cast(TranslateOptions, asked)
-    if sum((show.stream, show.align, io.json)) > 1 or (n_best > 1 and (show.stream or show.align)):
-        raise ConfigError(
-            "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"
-        )
+    search, _, show, machine = flags
+    options = _read_options(io, n_best, flags)
     translator = _open(model, search, show, machine, adapter)
     if show.stream:
         pieces = [translator.stream(line, **options) for line in lines]
@@ -67,11 +59,66 @@ def translate_lines(
     with open_output(io.output) as write:
         if show.align:
             _write_aligned(write, translator, lines, list(translations))
-        elif decode.confidence and n_best == 1 and not io.json:
+        elif flags[1].confidence and n_best == 1 and not io.json:
             _write_confident(write, translations)
         else:
             write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
     note_marks(marks, translator.max_source_length)
+
+
+def translate_folder(
+    model: Path,
+    text: Sequence[str],
+    io: TextFlags,
+    n_best: int,
+    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
+    adapter: Path | None = None,
+) -> None:
+    """Translate the file or the folder of files ``io.input`` into the folder ``io.output``, part by part.
+
+    Raises:
+        ConfigError: as :func:`translate_lines`; text as well as files; what cannot be done part by part.
+        CorpusError: a file is missing or not UTF-8.
+        ModelError: a model that cannot be read.
+        OutputError: the translations cannot be written.
+    """
+    search, decode, show, machine = flags
+    if text:
+        raise ConfigError("text and --input are both given; give one of the two")
+    if show.stream or show.align or show.ensemble or (decode.confidence and not io.json):
+        raise ConfigError(
+            "files are translated without --stream, --align and --ensemble, and with --confidence as --json only"
+        )
+    if n_best > 1 and not io.json:
+        raise ConfigError("--n-best of files needs --json, so that each line stays one line")
+    recipe = Recipe(
+        model=model,
+        adapter=adapter,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        options=_read_options(io, n_best, flags),
+        as_json=io.json,
+    )
+    marks = translate_files(io.input, io.output, recipe, show)
+    note_marks(marks, None)
+
+
+def _read_options(
+    io: TextFlags, n_best: int, flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags]
+) -> TranslateOptions:
+    search, decode, show, _ = flags
+    asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
+    del asked["dtype"]  # of the translator, not of one request
+    for name in ("force", "ban"):
+        asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
+    if decode.glossary:
+        asked["glossary"] = Glossary.read(decode.glossary)
+    if sum((show.stream, show.align, io.json)) > 1 or (n_best > 1 and (show.stream or show.align)):
+        raise ConfigError(
+            "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"
+        )
+    return cast(TranslateOptions, asked)
 
 
 def _open(

@@ -21,6 +21,8 @@ from interlingua.tokenization.foreign import (
 )
 from interlingua.tokenization.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.unchecked  # every word of many texts
+
 CORPUS = [
     "the cat sat on the mat, and the dog sat by the door in 2014.",
     "The newest and the lowest of the widest roads are slow!",

@@ -17,6 +17,8 @@ from interlingua.evaluation.health import check_health
 from interlingua.evaluation.metrics import Score, corpus_bleu, corpus_chrf, score
 from interlingua.evaluation.significance import compare
 
+pytestmark = pytest.mark.unchecked  # thousands of samples of every score
+
 LINES = 200
 
 # Folder and file of the references, the language code, and what the command must be told about BLEU.

@@ -15,6 +15,8 @@ from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.train import train_tokenizer
 
+pytestmark = pytest.mark.unchecked  # every word of many texts
+
 CORPUS = [
     "the cat sat on the mat , and the dog sat by the door .",
     "The weather is fine today; the cats are sleeping in 2014.",

@@ -1,5 +1,6 @@
 """Every command once, on a corpus that a child could translate: what comes out, and that it belongs together."""
 
+import io
 import json
 import os
 import signal
@@ -96,13 +97,16 @@ def test_lines_come_out_as_many_as_go_in(place: Path, capsys: Capture) -> None:
     assert alone.count("\n") == 1
 
 
-def test_a_hyphen_is_standard_input(place: Path) -> None:
+def test_a_hyphen_is_standard_input(
+    place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "unu doi\n\n"
     command = [sys.executable, "-m", "interlingua", "translate", "runs/ro-en"]
-    for typed in (["--input", "-", "--output", "-"], ["-"], []):
-        told = subprocess.run(
-            [*command, *typed], input="unu doi\n\n", capture_output=True, text=True, check=True
-        )
-        assert told.stdout.count("\n") == 2
+    told = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert told.stdout.count("\n") == 2
+    for typed in ("--input - --output -", "-"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert run(f"translate runs/ro-en {typed}", capsys) == told.stdout
 
 
 def test_n_best_and_json_tell_scores(place: Path, capsys: Capture) -> None:
@@ -206,9 +210,9 @@ def test_the_mean_of_checkpoints_becomes_the_model(place: Path, capsys: Capture)
 
 def test_a_plan_tells_time_memory_and_disk_and_leaves_nothing(place: Path, capsys: Capture) -> None:
     command = TRAIN.replace("train ", "plan ", 1) + " --run-dir runs/planned"
-    assert "memory" in run(command, capsys)
     found = json.loads(run(f"{command} --json", capsys))
     assert found["steps"] == 6
+    assert min(found["memory"], found["disk"]) > 0
     assert not Path("runs/planned").exists()
 
 
@@ -221,7 +225,10 @@ def test_merges_of_subword_nmt_are_applied_byte_for_byte(place: Path, capsys: Ca
     assert Path("applied").read_bytes() == (folder / "corpus.bpe.ref.en").read_bytes()
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_stopped_run_has_a_model_and_goes_on(
     place: Path, capsys: Capture, number: int, status: int
 ) -> None:

@@ -2,11 +2,16 @@
 
 import gzip
 import json
+import os
+import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from interlingua.cli import main
+from interlingua.cli import _build_app, main
+from interlingua.cli_flags import spell_out
 
 Capture = pytest.CaptureFixture[str]
 
@@ -67,8 +72,94 @@ def test_every_form_of_a_corpus_tells_the_same(tmp_path: Path, capsys: Capture) 
     assert all(each == told[0] for each in told)
 
 
+def test_lines_are_those_of_the_file_that_was_named(tmp_path: Path, capsys: Capture) -> None:
+    pairs = [f'{{"ro": "propoziția {n}", "en": "the sentence {n}"}}' for n in range(10, 30)]
+    path = write(tmp_path, "a.jsonl", [*pairs, "", "", '{"ro": "gol", "en": ""}'])
+    assert main(["doctor", "--pairs", path, "--source-lang", "ro", "--target-lang", "en", "--json"]) == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (empty,) = [each for each in found if each["code"] == "empty"]
+    assert empty["lines"] == [23]
+    assert "line 23: gol" in empty["message"]
+
+
 def test_standard_input_holds_one_corpus(capsys: Capture) -> None:
     assert main(["doctor", "--pairs", "-", "--test-pairs", "-"]) == 2
     assert "holds one corpus" in capsys.readouterr().err
     assert main(["doctor", "--pairs", "a.tsv", "--source", "b"]) == 2
     assert "not both" in capsys.readouterr().err
+
+
+def test_what_json_holds_and_that_the_page_asks_for_nothing(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    source = write(tmp_path, "a.ro", ["unu <b>", "doi", "trei", "\x00", "<script>"])
+    target = write(tmp_path, "a.en", ["one", "two"])
+    page = tmp_path / "report.html"
+    assert main(["doctor", "--source", source, "--target", target, "--json", "--html", str(page)]) == 1  # fmt: skip
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["findings"]
+    for finding in told["findings"]:
+        assert list(finding) == ["code", "severity", "lines", "message", "remedy"]
+        assert finding["severity"] in ("error", "warning", "note")
+        assert all(type(line) is int for line in finding["lines"])
+    html = page.read_text(encoding="utf-8")
+    assert not re.search(r"(?:src|href)\s*=|url\(|@import|<script|<link|https?:", html)
+
+
+def spoil(folder: Path) -> list[str]:
+    """Write a corpus with every fault, and parts that leak; return the flags that name it."""
+    sources = [f"propoziția mea cu numărul {n} este scurtă" for n in range(40)]
+    targets = [f"my sentence with number {n} is a short one" for n in range(40)]
+    faults = [
+        ("gol", " "), ("la fel cu tot", "la fel cu tot"), ("Da", "yes " * 40), ("lung " * 600, "long " * 600),
+        ("în 1987", "in 2024"), ("pisică", "the c\u0430t"), ("Bună ziua lume", "Добрый день всем"), ("a\x07b", "c"),
+        ("&amp;", "and"), ("una\r", "one"), (sources[0], targets[0]), (sources[1].upper(), targets[1]),
+        (sources[2], "another translation of it"),
+    ]  # fmt: skip
+    sources += [source for source, _ in faults]
+    targets += [target for _, target in faults] + ["one too many"]
+    source, target = write(folder, "a b.ro", sources), write(folder, "a b.en", targets)
+    held_out = write(folder, "v.ro", sources[:2]), write(folder, "v.en", targets[:2])
+    return ["--source", source, "--target", target, "--valid-source", held_out[0], "--valid-target", held_out[1]]  # fmt: skip
+
+
+def test_every_remedy_can_be_typed(tmp_path: Path, capsys: Capture) -> None:
+    main(["doctor", *spoil(tmp_path), "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {each["code"] for each in found} >= {
+        *("unequal-lines", "empty", "copied", "length-ratio", "long-line", "number-mismatch", "mixed-script"),
+        *("wrong-language", "encoding", "duplicate", "near-duplicate", "leakage", "repeated-source", "too-small"),
+    }  # fmt: skip
+    parse = _build_app().parse_args
+    for finding in found:
+        for command in re.findall(r"interlingua .*", finding["remedy"]):
+            parse(spell_out(shlex.split(command)[1:]), exit_on_error=False, print_error=False)
+        if finding["remedy"].startswith(("sed", "head")):
+            subprocess.run(["sh", "-n", "-c", finding["remedy"]], check=True)
+
+
+def test_the_remedies_mend_the_corpus(tmp_path: Path, capsys: Capture) -> None:
+    flags = spoil(tmp_path)
+    main(["doctor", *flags, "--json"])
+    (unequal,) = [
+        each["remedy"]
+        for each in json.loads(capsys.readouterr().out)["findings"]
+        if each["code"] == "unequal-lines"
+    ]
+    subprocess.run(unequal, shell=True, check=True)
+    os.replace(f"{flags[3]}.cut", flags[3])
+    main(["doctor", *flags, "--json"])
+    remedies = {
+        each["code"]: each["remedy"]
+        for each in json.loads(capsys.readouterr().out)["findings"]
+        if each["remedy"].startswith("interlingua clean")
+    }
+    for code, remedy in remedies.items():
+        asked = shlex.split(remedy)[1:]
+        asked[asked.index("cleaned")] = str(tmp_path / code)
+        assert main(asked) == 0
+        sides = [str(tmp_path / code / Path(flags[place]).name) for place in (1, 3)]
+        capsys.readouterr()
+        main(["doctor", "--source", sides[0], "--target", sides[1], *flags[4:], "--json"])
+        left = json.loads(capsys.readouterr().out)["findings"]
+        assert code not in {each["code"] for each in left if "interlingua" in each["remedy"]}

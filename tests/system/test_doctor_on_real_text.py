@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(not DATA, reason="INTERLINGUA_DATA names no fold
 def examine(folder: str, stem: str, languages: str, *parts: str) -> Findings:
     """Return the findings on DATA/folder/stem.{languages}, and on other parts beside it.
 
-    In a process of its own: here every call of a function is type-checked, which is slow on 160,000 pairs.
+    In a process of its own, as a user runs it.
     """
     source, target = languages.split()
     root = Path(DATA or "") / folder
@@ -54,6 +55,7 @@ def test_the_duplicates_and_leaks_of_ro_sts() -> None:
     assert valid["severity"] == test["severity"] == "error"
 
 
+@pytest.mark.slow
 def test_the_leaks_of_tanaka() -> None:
     found = examine("tanaka_en_ja", "train", "en ja", "valid", "test")
     (valid,) = of(found, "leakage", "sources of 500 in the validation part")
@@ -62,6 +64,7 @@ def test_the_leaks_of_tanaka() -> None:
     assert "60 of them letter by letter" in test["message"]
 
 
+@pytest.mark.slow
 def test_the_empty_line_and_the_duplicates_of_noisy() -> None:
     found = examine("noisy_en_de", "train", "en de")
     (empty,) = of(found, "empty")
@@ -77,6 +80,7 @@ def test_the_line_end_that_is_none_of_newstest2009() -> None:
     assert 1368 in line_end["lines"]
 
 
+@pytest.mark.slow
 def test_multi30k_has_no_error_and_every_warning_is_true() -> None:
     found = examine("multi30k_en_de", "train", "en de", "valid", "test=test_2016_flickr")
     assert not [each for each in found if each["severity"] == "error"]
@@ -85,6 +89,7 @@ def test_multi30k_has_no_error_and_every_warning_is_true() -> None:
     assert [each["code"] for each in warnings] == ["leakage"]
 
 
+@pytest.mark.slow
 def test_tatoeba_has_no_error_and_several_translations_are_a_note() -> None:
     found = examine("tatoeba_en_de", "train", "en de", "valid", "test")
     assert not [each for each in found if each["severity"] == "error"]
@@ -92,3 +97,15 @@ def test_tatoeba_has_no_error_and_several_translations_are_a_note() -> None:
     assert several["severity"] == "note"
     # Sentences that differ from a held-out one only in case or punctuation.
     assert {each["code"] for each in found if each["severity"] == "warning"} == {"leakage"}
+
+
+@pytest.mark.slow
+def test_faults_that_are_put_into_pieces_of_real_corpora_are_found() -> None:
+    """Forty of the four hundred of ``make prove-doctor``, on at most 400 pairs each, drawn anew each time."""
+    script = Path(__file__).parents[2] / "benchmarks" / "prove_doctor.py"
+    asked = [sys.executable, str(script), "--faults", "40", "--largest", "400"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    count = re.search(r"(\d+) of 40 faults found", done.stdout)
+    assert count, done.stdout + done.stderr
+    # One in fifty may be missed; so many by chance once in ten thousand times.
+    assert int(count[1]) >= 36, done.stdout

@@ -11,11 +11,13 @@ import resource
 import shutil
 import struct
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -27,6 +29,7 @@ from interlingua.cli import main
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "interop"))
 from marian_folders import make_marian_folder, train_spm
+from marian_npz_folders import make_npz_folder
 from random_models import SHAPES, random_model
 
 MEGABYTES = 300
@@ -51,6 +54,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("good")
     make_marian_folder(place / "marian")
     make_marian_folder(place / "other", seed=5, separate=True)
+    make_npz_folder(place / "npz")
     loaded = random_model(SHAPES["tied"])
     save_model_folder(place / "ours", loaded, parameters_of(loaded.model), "# A card\n")
     (place / "ct2").mkdir()
@@ -94,6 +98,41 @@ def zipped(entries: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
         for name, content in entries.items():
             archive.writestr(name, content)
     return file.getvalue()
+
+
+def arrays(change: Callable[[dict[str, np.ndarray]], object]) -> Callable[[Path], object]:
+    """Change the numbers in a file of Marian."""
+
+    def run(folder: Path) -> None:
+        found = dict(np.load(folder / "model.npz"))
+        change(found)
+        np.savez(folder / "model.npz", **found)
+
+    return run
+
+
+def entry(name: str, content: bytes) -> Callable[[Path], object]:
+    """Put one more entry into an archive, whatever is in it."""
+
+    def run(folder: Path) -> None:
+        with zipfile.ZipFile(folder / "model.npz", "a") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a name that is there twice
+            archive.writestr(name, content)
+
+    return run
+
+
+def npy(text: str, rest: bytes = b"", length: int | None = None) -> bytes:
+    """Write an array whose header says anything."""
+    header = text.encode()
+    size = len(header) if length is None else length
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", size) + header + rest
+
+
+def pickled_array(folder: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.array([Runs(f"touch {folder.parent}/canary")], object), allow_pickle=True)
+    entry("Wemb2.npy", file.getvalue())(folder)
 
 
 def replace_by(path: Path, make: Callable[[Path], object]) -> None:
@@ -346,6 +385,131 @@ CASES = [
         "source.spm",
     ),
     Case("marian", "no cutter", lambda f: (f / "target.spm").unlink(), "target.spm: is missing"),
+    Case(
+        "npz",
+        "the archive is noise",
+        lambda f: (f / "model.npz").write_bytes(b"\xff" * 4096),
+        "not a whole .npz file",
+    ),
+    Case("npz", "the archive is cut", lambda f: cut(f / "model.npz"), "not a whole .npz file"),
+    Case("npz", "a pickle that runs a command", pickled_array, "pickles are never read"),
+    Case(
+        "npz",
+        "a bare pickle that runs a command",
+        lambda f: entry("x", pickle.dumps(Runs(f"touch {f.parent}/canary")))(f),
+        "not an array of numpy",
+    ),
+    Case(
+        "npz",
+        "a zip bomb",
+        lambda f: (f / "model.npz").write_bytes(
+            zipped({"Wemb.npy": b"\0" * (1 << 28)}, zipfile.ZIP_DEFLATED)
+        ),
+        "grows when it is unpacked",
+    ),
+    Case("npz", "a way out of the archive", entry("../../canary.npy", npy("")), "outside itself"),
+    Case("npz", "a name twice", entry("Wemb.npy", npy("")), "twice"),
+    Case("npz", "a header of gigabytes", entry("x.npy", npy("{}", length=2**32 - 1)), "header of"),
+    Case("npz", "a deep header", entry("x.npy", npy("(" * 9000)), "damaged header"),
+    Case(
+        "npz",
+        "a header that calls",
+        entry("x.npy", npy("__import__('os').system('touch canary')")),
+        "damaged header",
+    ),
+    Case(
+        "npz",
+        "an array of terabytes",
+        entry(
+            "x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}")
+        ),
+        "other bytes than its shape",
+    ),
+    Case(
+        "npz",
+        "a negative shape",
+        entry("x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -1)}", b"1234")),
+        "has no shape",
+    ),
+    Case(
+        "npz",
+        "a table of another shape",
+        arrays(lambda a: a.update(encoder_l1_self_Wq=np.zeros((3, 3), "float32"))),
+        "has shape (3, 3)",
+    ),
+    Case(
+        "npz",
+        "a table that is not finite",
+        arrays(lambda a: a["encoder_l1_ffn_b1"].fill(np.nan)),
+        "NaN or infinity",
+    ),
+    Case(
+        "npz", "an array too few", arrays(lambda a: a.pop("decoder_l2_ffn_W2")), "lacks the tensor"
+    ),
+    Case("npz", "an array too many", arrays(lambda a: a.update(evil=np.zeros(1))), "holds 'evil'"),
+    Case(
+        "npz",
+        "whole numbers for weights",
+        arrays(lambda a: a.update(Wemb=a["Wemb"].astype("int8"))),
+        "before it was quantised",
+    ),
+    Case("npz", "no options", arrays(lambda a: a.pop("special:model.yml")), "has no special:model"),
+    Case(
+        "npz",
+        "options that are noise",
+        arrays(lambda a: a.update({"special:model.yml": np.full(999, -1, np.int8)})),
+        "not a list of settings",
+    ),
+    Case(
+        "npz",
+        "options of megabytes",
+        arrays(lambda a: a.update({"special:model.yml": np.zeros(2 << 20, np.int8)})),
+        "2,097,152 bytes",
+    ),
+    Case(
+        "npz",
+        "options that refer to themselves",
+        arrays(
+            lambda a: a.update(
+                {"special:model.yml": np.frombuffer(b"a: &a\nb: *a\n\0", np.int8).copy()}
+            )
+        ),
+        "YAML that Marian does not write",
+    ),
+    Case(
+        "npz",
+        "a device for weights",
+        lambda f: replace_by(f / "model.npz", lambda p: p.symlink_to("/dev/zero")),
+        "is not a file",
+    ),
+    Case(
+        "npz",
+        "the vocabulary of another model",
+        lambda f: (f / "vocab.spm").write_bytes(train_spm(["ΑΒΓ ΔΕΖ ΗΘΙ"], "char", 20)),
+        "different models",
+    ),
+    Case("npz", "no vocabulary", lambda f: (f / "vocab.spm").unlink(), "has no vocabulary"),
+    Case(
+        "npz",
+        "a vocabulary that does not cut",
+        lambda f: (f / "vocab.spm").unlink() or (f / "vocab.yml").write_text("</s>: 0\n<unk>: 1\n"),
+        "says nothing of how text is cut",
+    ),
+    Case(
+        "npz",
+        "a vocabulary of factors",
+        lambda f: (f / "vocab.spm").rename(f / "vocab.fsv"),
+        "factored",
+    ),
+    Case(
+        "npz",
+        "a vocabulary outside",
+        lambda f: (
+            (f / "vocab.spm").unlink()
+            or (f / "decoder.yml").write_text("vocabs:\n  - ../ours/x.spm\n  - /etc/passwd\n")
+        ),
+        "has no vocabulary",
+    ),
     Case("ct2", "model.bin is cut", lambda f: cut(f / "model.bin"), "not a whole model.bin"),
     Case(
         "ct2",
@@ -516,7 +680,9 @@ def test_the_good_folders_are_good(good: Path, tmp_path: Path) -> None:
     assert main(["import", str(good / "marian"), "--output", str(tmp_path / "a")]) == 0
     languages = ["--source-lang", "ro", "--target-lang", "en"]
     assert main(["import", str(good / "ct2"), "--output", str(tmp_path / "b"), *languages]) == 0
-    for folder in (good / "ours", tmp_path / "a", tmp_path / "b"):
+    languages = ["--source-lang", "en", "--target-lang", "de"]
+    assert main(["import", str(good / "npz"), "--output", str(tmp_path / "c"), *languages]) == 0
+    for folder in (good / "ours", *(tmp_path / name for name in "abc")):
         assert main(["translate", str(folder), "a cat"]) == 0
 
 
@@ -532,10 +698,11 @@ def test_a_hostile_folder_is_refused_in_one_line(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     capsys.readouterr()
     output = tmp_path / "output"
+    languages = ["--source-lang", "en", "--target-lang", "de"] if case.kind == "npz" else []
     if case.kind == "ours":
         status = main(["translate", str(folder), "a cat"])
     else:
-        status = main(["import", str(folder), "--output", str(output)])
+        status = main(["import", str(folder), "--output", str(output), *languages])
     told = capsys.readouterr()
     assert status in (4, 5), told.err
     assert told.out == ""

@@ -47,7 +47,7 @@ def test_it_prints_the_files_that_it_wrote(
     files = [Path(name) for name in json.loads(capsys.readouterr().out)["files"]]
     assert sorted(files) == sorted(output.iterdir())
     assert files[0].name == "heat-map.png"
-    assert {file.suffix for file in files} == {".png", ".svg", ".json"}
+    assert {file.suffix for file in files} == {".png", ".svg", ".json", ".html"}
     trace = json.loads((output / "trace.json").read_text(encoding="utf-8"))
     assert trace["source"] == SENTENCES[0]
     assert {entry["kind"] for entry in trace["attention"]} == {"encoder", "decoder", "cross"}

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
-CONFIG = [
+TRAINING = [
     *("--training.threads", "1", "--training.dtype", "float32", "--training.steps", "12"),
     *("--training.validate-every", "6", "--training.validate-sentences", "4"),
     *("--batching.batch-tokens", "256", "--training.accumulate", "2"),
+]
+CONFIG = [
+    *TRAINING,
     *("--model.d-model", "16", "--model.d-ff", "32", "--model.heads", "2"),
     *("--model.encoder-layers", "1", "--model.decoder-layers", "1", "--model.dropout", "0"),
     *("--tokenization.vocabulary-size", "300"),
@@ -29,7 +33,7 @@ def corpus(tmp_path: Path) -> list[str]:
     return ["--source", str(tmp_path / "train.aa"), "--target", str(tmp_path / "train.bb")]
 
 
-def command(processes: int, *arguments: str) -> list[str]:
+def command(processes: int, *arguments: str, config: list[str] = CONFIG) -> list[str]:
     launcher = [sys.executable]
     if processes > 1:
         launcher += [
@@ -39,12 +43,14 @@ def command(processes: int, *arguments: str) -> list[str]:
             "--nproc-per-node",
             str(processes),
         ]
-    return [*launcher, "-m", "interlingua", "train", *arguments, *CONFIG]
+    return [*launcher, "-m", "interlingua", "train", *arguments, *config]
 
 
-def train(processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+def train(
+    processes: int, *arguments: str, config: list[str] = CONFIG
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(processes, *arguments), capture_output=True, text=True, timeout=120
+        command(processes, *arguments, config=config), capture_output=True, text=True, timeout=240
     )
 
 
@@ -65,6 +71,27 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, corpus: list[str])
     for one, two in zip(found[1], found[2], strict=True):
         assert one["step"] == two["step"]
         assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)  # four decimals kept
+
+
+@pytest.mark.slow
+def test_two_processes_train_an_adapter_as_one_does(tmp_path: Path, corpus: list[str]) -> None:
+    base = str(tmp_path / "base")
+    assert train(1, *corpus, "--run-dir", base).returncode == 0
+    found, adapters = {}, {}
+    flags = ["--start.lora-rank", "2", "--training.peak-learning-rate", "0.05", *TRAINING]
+    for processes in (1, 2):
+        run = tmp_path / f"tuned{processes}"
+        arguments = ["--init-from", base, *corpus, "--run-dir", str(run)]
+        done = train(processes, *arguments, config=flags)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("against the starting model (paired bootstrap):") == 1
+        found[processes] = records(run, "training") + records(run, "validation")
+        adapters[processes] = load_file(run / "adapter" / "adapter.safetensors")
+    assert len(found[1]) == len(found[2]) > 0
+    for one, two in zip(found[1], found[2], strict=True):
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-4, abs=5e-4)
+    assert adapters[1].keys() == adapters[2].keys()
+    assert any(tensor.any() for name, tensor in adapters[2].items() if name.endswith(".lora_b"))
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Examine a parallel corpus: every finding with its lines, why it matters, and the command that mends it."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ from interlingua.corpus.telling import (
     rank,
     show_pair,
     tell_pairs,
+    where_they_stand,
 )
 
 __all__ = ["SMALL", "examine_corpus"]
@@ -84,6 +85,7 @@ def examine_corpus(
     held_out: Mapping[str, PlainSides] | None = None,
     *,
     processes: int | None = None,
+    judge_size: Callable[[int], Iterable[Finding]] = lambda _: (),
 ) -> Report:
     """Read the files of a corpus, and report what may harm a model that is trained on them.
 
@@ -91,6 +93,7 @@ def examine_corpus(
         training: what would be trained on.
         held_out: the parts that must not be trained on, by their names: "validation", "test".
         processes: how many may read at a time (None: one a core).
+        judge_size: says whether so many pairs are enough for what is to be trained on them.
 
     Raises:
         CorpusError: a file is missing or cannot be read.
@@ -109,10 +112,11 @@ def examine_corpus(
         *_find_repeats(training, survey.keys),
         *find_language_faults(training, survey, languages),
         *_find_too_small(training, survey),
+        *judge_size(len(survey.faults)),
     ]
     for name, part in (held_out or {}).items():
         findings += _find_leaks(training, part, name, survey.keys)
-    return Report(training.name, tuple(findings))
+    return Report(training.name, where_they_stand(training, findings))
 
 
 def _find_too_small(sides: PlainSides, survey: Survey) -> Iterator[Finding]:

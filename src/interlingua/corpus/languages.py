@@ -49,15 +49,11 @@ _SURE, _LIKELY, _ALONE = 8.0, 3.0, 15.0
 """Log odds from which a line counts; from which it does if several others do; and if it is the only one."""
 
 _SEVERAL = 3
-_ALIKE = {
-    ("en", "pcm"),
-    ("hi", "mr"),
-    ("de", "lb"),
-    ("no", "da"),
-    ("hr", "bs"),
-    ("sr", "hr"),
-    ("ro", "la"),
-}
+_ALIKE = (
+    {"en", "pcm"}, {"zh", "wuu", "yue"}, {"hi", "mr", "bho", "mai"}, {"de", "lb"}, {"ro", "la"}, {"fr", "oc"},
+    {"no", "nb", "nn", "da"}, {"hr", "bs", "sr", "sh"}, {"id", "ms"}, {"es", "gl", "an"}, {"fa", "prs"},
+)  # fmt: skip
+"""Languages whose single lines the identification takes for each other."""
 
 _APART, _APART_A_CHARACTER = 6.0, 0.25
 _ALIASES = {
@@ -112,16 +108,22 @@ def examine_languages(source: Path, target: Path) -> Languages:
     sides = [_language_of_blocks(source, target, side, found.shape[1]) for side in (0, 1)]
     if sides[0] is not None and sides[0] == sides[1]:
         apart = [np.zeros_like(each) for each in apart]
-    swapped = apart[0] & apart[1]
-    foreign = apart[0] ^ apart[1]
     others = Counter[str]()
+    foreign, own = np.zeros_like(apart[0]), [np.zeros_like(each) for each in apart]
     for side, language in enumerate(sides):
         if language is None:
             continue
         places = _least_alike(found[2 + side])
-        mask, counts = _find_foreign(source, target, side, places, language, found.shape[1])
-        others.update(counts)
-        foreign |= mask
+        guesses = _identify_lines(source, target, side, places, language)
+        own[side][places] = True
+        own[side][[place for place, _, _ in guesses]] = False
+        for place, code in _choose_sure(guesses, language):
+            foreign[place] = True
+            others[code] += 1
+            if code == sides[1 - side] or _are_alike(code, sides[1 - side] or ""):
+                apart[side][place] = True
+    swapped = apart[0] & apart[1]
+    foreign |= (apart[0] & ~own[0]) | (apart[1] & ~own[1])
     return Languages((sides[0], sides[1]), swapped, foreign & ~swapped, dict(others))
 
 
@@ -223,15 +225,10 @@ def _language_of_blocks(source: Path, target: Path, side: int, num_lines: int) -
     return language if most * 3 >= votes.total() * 2 else None
 
 
-def _find_foreign(
-    source: Path,
-    target: Path,
-    side: int,
-    places: NDArray[np.intp],
-    language: str,
-    num_lines: int,
-) -> tuple[Mask, Counter[str]]:
-    """Ask about single lines; return which surely are in another language, and in which."""
+def _identify_lines(
+    source: Path, target: Path, side: int, places: NDArray[np.intp], language: str
+) -> list[tuple[int, str, float]]:
+    """Ask about single lines; return those that look like another language, which, and the log odds."""
     guesses: list[tuple[int, str, float]] = []
     first = 0
     for sides in _blocks(source, target):
@@ -246,17 +243,22 @@ def _find_foreign(
                 own = next((score for code, score in ranked if code == language), -np.inf)
                 guesses.append((place, ranked[0][0], ranked[0][1] - own))
         first += len(lines)
+    return guesses
+
+
+def _choose_sure(guesses: list[tuple[int, str, float]], language: str) -> list[tuple[int, str]]:
+    """Return the lines that surely are in another language, and in which: one that others have too needs less."""
     sure = Counter(code for _, code, odds in guesses if odds >= _SURE)
-    found = np.zeros(num_lines, np.bool_)
-    others: Counter[str] = Counter()
-    for place, code, odds in guesses:
-        if (
-            odds >= (_LIKELY if sure[code] >= _SEVERAL else _ALONE)
-            and (language, code) not in _ALIKE
-        ):
-            found[place] = True
-            others[code] += 1
-    return found, others
+    return [
+        (place, code)
+        for place, code, odds in guesses
+        if odds >= (_LIKELY if sure[code] >= _SEVERAL else _ALONE)
+        and not _are_alike(language, code)
+    ]
+
+
+def _are_alike(one: str, other: str) -> bool:
+    return any(one in group and other in group for group in _ALIKE)
 
 
 def _identify(text: str) -> str:

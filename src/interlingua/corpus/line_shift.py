@@ -90,6 +90,8 @@ def find_stretches(source: Path, target: Path, num_lines: tuple[int, int]) -> li
     settled = search.settle()
     if not whole:
         scores = _score_all(settled.likeness, reader, lags, source, target)
+        if not _may_have_stretches(scores, lags.index(0)):
+            return []
         cost = _switch_cost(max(num_lines), len(lags))
         return _describe(scores, _find_path(scores, cost, _LOSE), lags)
     return _describe(settled.scores, search.final_path(settled), lags)
@@ -202,13 +204,11 @@ def _score_all(
 ) -> Scores:
     """Score lag 0 everywhere, and all lags around lines that do not plainly belong together."""
     margin = max(map(abs, lags))
-    return np.concatenate(
-        [
-            _score_block(likeness, sources, targets, lags, before)
-            for sources, targets, before in _read_with_margin(reader, source, target, margin)
-        ],
-        axis=1,
-    )
+    expected, blocks = 0, []
+    for sources, targets, before in _read_with_margin(reader, source, target, margin):
+        blocks.append(_score_block(likeness, sources, targets, lags, before, expected))
+        expected = lags[int(blocks[-1][:, -_STEP:].sum(axis=1).argmax())]
+    return np.concatenate(blocks, axis=1)
 
 
 def _read_with_margin(
@@ -235,7 +235,9 @@ def _score_block(
     target: LineNumbers,
     lags: Sequence[int],
     before: int,
+    expected: int,
 ) -> Scores:
+    """Score the lines of a block; ``expected`` is the lag that the last lines before it have."""
     number = len(source)
     found = np.full((len(lags), number), _ABSENT, np.float32)
 
@@ -247,9 +249,14 @@ def _score_block(
             found[lags.index(lag), rows] = likeness.score(source, target, rows, columns, None)
 
     score(np.arange(number), 0)
-    doubtful = _doubtful(found[lags.index(0)])
+    likely = found[lags.index(0)]
+    doubtful = _doubtful(likely)
+    if expected:
+        score(doubtful, expected)
+        likely = np.maximum(likely, found[lags.index(expected)])
+        doubtful = np.intersect1d(doubtful, _doubtful(likely))
     for lag in lags:
-        if lag and len(doubtful):
+        if lag not in (0, expected) and len(doubtful):
             score(doubtful, lag)
     return found
 
@@ -315,6 +322,18 @@ def _find_path(scores: Scores, switch: float, lose: float, end: int | None = Non
     for line in range(number - 1, 0, -1):
         path[line - 1] = came[line, path[line]]
     return path
+
+
+def _may_have_stretches(scores: Scores, zero: int) -> bool:
+    """Tell whether any lines in a row gain enough from any other state to be a stretch: most corpora have none."""
+    for state in range(len(scores) + 1):
+        other = scores[state] if state < len(scores) else np.zeros_like(scores[zero])
+        gained = np.cumsum(other - scores[zero], dtype=np.float64)
+        lowest = np.minimum.accumulate(np.concatenate([[0.0], gained[:-1]]))
+        least = _GAIN if state < len(scores) else _LOSE
+        if state != zero and float((gained - lowest).max()) >= least:
+            return True
+    return False
 
 
 def _describe(scores: Scores, path: Ints, lags: Sequence[int]) -> list[Stretch]:

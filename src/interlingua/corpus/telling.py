@@ -1,12 +1,14 @@
 """How doctor says what it found in a corpus: numbers of pairs, lines, one example, and the command that mends it."""
 
 import shlex
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.findings import Severity, show_text
+from interlingua.corpus.findings import Finding, Severity, show_text
 from interlingua.corpus.lines import read_raw_lines
 from interlingua.corpus.pair_rules import decode_line
 from interlingua.corpus.plain_sides import PlainSides
@@ -20,6 +22,7 @@ __all__ = [
     "rank",
     "show_pair",
     "tell_pairs",
+    "where_they_stand",
 ]
 
 MOST_LINES = 10_000
@@ -54,8 +57,21 @@ def tell_pairs(sides: PlainSides, places: NDArray[np.intp], total: int, what: st
 
 
 def name_lines(places: NDArray[np.intp]) -> tuple[int, ...]:
-    """Return the lines, from 1, of places from 0; at most ``MOST_LINES``."""
+    """Return the numbers, from 1, of pairs at places from 0; at most ``MOST_LINES``."""
     return tuple((places[:MOST_LINES] + 1).tolist())
+
+
+def where_they_stand(sides: PlainSides, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings with the lines of the file that the user named, where that is one with both sides."""
+    return tuple(
+        replace(
+            finding,
+            lines=tuple(int(sides.line_numbers(number - 1, 1)[0]) for number in finding.lines),
+        )
+        if len(sides.named) == 1
+        else finding
+        for finding in findings
+    )
 
 
 def rank(share: float, warning_from: float, error_from: float = 2.0) -> Severity:
@@ -68,7 +84,7 @@ def rank(share: float, warning_from: float, error_from: float = 2.0) -> Severity
 def show_pair(sides: PlainSides, place: int) -> str:
     """Show both sides of the pair at ``place``, from 0, each on a line and cut."""
     shown = [_read_line(path, place) for path in (sides.source, sides.target)]
-    margin = f"line {place + 1}: "
+    margin = f"line {int(sides.line_numbers(place, 1)[0])}: "
     return f"{margin}{shown[0]}\n{'= ':>{len(margin)}}{shown[1]}"
 
 

@@ -7,6 +7,9 @@
 ``steps``              the best candidates at each step, entropy, and what each layer would have said
 ``saliency``           which source tokens a written token hangs on: gradient times input
 ``walk``               one head with its real numbers, down to one multiplication
+``nearest_pairs``      the training pairs that are most like a sentence
+``questions``          what can be asked about a model
+``looker``             the answers
 ``json_form``          these records as JSON
 ``legible``            tokens as labels that every font and every SVG can show
 ``canvas``             the one look of all figures, and how they reach the disk

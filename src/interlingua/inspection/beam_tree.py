@@ -23,31 +23,16 @@ from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.decoding.search import constraints_of
 from interlingua.decoding.selection import Selection, choose_best
 from interlingua.errors import ConfigError
+from interlingua.inspection.questions import TreeEdits
 from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.translator import Translator
 
-__all__ = ["BeamNode", "BeamTree", "FinishedTarget", "TreeEdits", "grow_beam_tree"]
+__all__ = ["BeamNode", "BeamTree", "FinishedTarget", "grow_beam_tree"]
 
 NodeState = Literal["begin", "kept", "finished", "pruned", "forbidden"]
 
 MOST_SHOWN = 12
 """Continuations of one slot that are shown, at most; a wider beam still chooses among all."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEdits:
-    """What somebody changed in a tree."""
-
-    pinned: tuple[int, ...] = ()
-    """Symbols that the target begins with."""
-    typed: str = ""
-    """Words that stand after the pinned ones."""
-    force: tuple[str, ...] = ()
-    """Words or phrases that every target holds."""
-    ban: tuple[str, ...] = ()
-    """Words or phrases that no target holds."""
-    cut: tuple[tuple[int, ...], ...] = ()
-    """Branches, by their symbols from the first, that are not entered."""
 
 
 @dataclass(frozen=True, slots=True)

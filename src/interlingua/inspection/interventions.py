@@ -1,6 +1,6 @@
 """What a translation would be without a part of the model: a head, a layer, the mask, the scaling, the positions, a word.
 
-An :class:`Intervention` says what is different, and :func:`intervene` gives a translator that computes so. It shares
+An :class:`~interlingua.inspection.questions.Intervention` says what is different, and :func:`intervene` gives a translator that computes so. It shares
 every weight with the translator that it was made from, which stays as it is: no hook and no patch, so that other threads
 go on undisturbed.
 """
@@ -8,14 +8,19 @@ go on undisturbed.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from interlingua.errors import ConfigError, ModelError
-from interlingua.inspection.trace import AttentionKind
+from interlingua.inspection.questions import (
+    AttentionKind,
+    EditedWeight,
+    HeadName,
+    Intervention,
+    LayerName,
+)
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.decoder import Decoder, DecoderLayer
 from interlingua.model.dropout import Dropout
@@ -24,81 +29,7 @@ from interlingua.model.encoder import Encoder, EncoderLayer
 from interlingua.model.transformer import Memory, Transformer
 from interlingua.translator import Translator
 
-__all__ = ["EditedWeight", "HeadName", "Intervention", "LayerName", "intervene"]
-
-Side = Literal["encoder", "decoder"]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadName:
-    """One head of one attention."""
-
-    kind: AttentionKind
-    layer: int
-    """From 1, from the input up."""
-    head: int
-    """From 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerName:
-    """One layer of one side."""
-
-    side: Side
-    layer: int
-    """From 1, from the input up."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditedWeight:
-    """One attention weight as somebody wants it; the others of its row keep their ratios and share what is left."""
-
-    kind: AttentionKind
-    layer: int
-    head: int
-    row: int
-    """Which position looks, from 0."""
-    column: int
-    """What is looked at, from 0."""
-    weight: float
-    """0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Intervention:
-    """What is different from the model as it was trained; nothing is by default.
-
-    Raises:
-        ConfigError: a weight that is no share of 1, or a place before the first.
-    """
-
-    heads_off: tuple[HeadName, ...] = ()
-    """Heads whose weights are all zero, so that they add nothing."""
-    layers_off: tuple[LayerName, ...] = ()
-    """Layers that hand on what they are given."""
-    mask_off: bool = False
-    """Whether the decoder may look ahead in what is written; as it writes, it sees no more than there is."""
-    scaling_off: bool = False
-    """Whether scores are left as they are, not divided by the root of d_k."""
-    positions_off: bool = False
-    """Whether nothing tells one position from another."""
-    hidden_source: tuple[int, ...] = ()
-    """Source tokens that nobody can look at, from 0."""
-    edited: tuple[EditedWeight, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse what no model could do."""
-        for edit in self.edited:
-            if not (math.isfinite(edit.weight) and 0.0 <= edit.weight <= 1.0):
-                raise ConfigError(f"an edited weight is {edit.weight}; it takes 0 to 1")
-        places = [place for edit in self.edited for place in (edit.row, edit.column)]
-        if min((*places, *self.hidden_source), default=0) < 0:
-            raise ConfigError("a place is below 0; tokens are counted from 0")
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether the model is left as it is."""
-        return self == Intervention()
+__all__ = ["intervene"]
 
 
 def intervene(translator: Translator, intervention: Intervention) -> Translator:

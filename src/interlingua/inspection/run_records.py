@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from interlingua.batching.shards import open_shards
+from interlingua.batching.shards import open_shards, read_manifest
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
@@ -16,6 +16,7 @@ from interlingua.corpus.findings import Finding
 from interlingua.corpus.lines import read_lines
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import InterlinguaError, ModelError
+from interlingua.inspection.corpus_size import Choice, examine_size
 from interlingua.inspection.model_files import examine_manifest, examine_weights
 from interlingua.training.run_folder import RunFolder
 
@@ -36,7 +37,7 @@ def examine_run_records(folder: RunFolder) -> list[Finding]:
     found: list[Finding] = []
     try:
         if folder.config.exists():
-            load_config(folder.config)
+            found += _examine_sizes(load_config(folder.config), folder)
     except InterlinguaError as error:
         found.append(
             Finding(
@@ -222,6 +223,17 @@ def _examine_newest(checkpoint: Path) -> list[Finding]:
         replace(finding, message=f"{checkpoint}: {finding.message}")
         for finding in examine_weights(weights)
     ]
+
+
+def _examine_sizes(config: RunConfig, folder: RunFolder) -> list[Finding]:
+    """Compare the sizes of the model with the pairs it learns from; those of another model are no choice of this run."""
+    if config.start.init_from is not None or config.corpus.embedded is not None:
+        return []
+    try:
+        pairs = read_manifest(folder.shards / "training").pairs
+    except InterlinguaError:
+        return []  # which is told elsewhere
+    return examine_size(Choice(config, folder.config, folder.path), pairs)
 
 
 def _examine_shards(folder: Path) -> list[Finding]:

@@ -5,9 +5,10 @@ The command line, a server, a page and a notebook all draw from this record, so 
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.decoding.score import score_pairs
 from interlingua.errors import ConfigError, ModelError
+from interlingua.inspection.questions import AttentionKind
 from interlingua.model.attention_maps import AttentionMaps, record_attention
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
@@ -32,9 +34,6 @@ __all__ = [
 
 TRACE_VERSION = 1
 """Grows when a reader of older traces would misread a newer one."""
-
-AttentionKind = Literal["encoder", "decoder", "cross"]
-"""Self-attention of the encoder, of the decoder, or the decoder's attention to the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +264,19 @@ def _read_again(
 
 
 def _name_maps(maps: AttentionMaps) -> Iterator[AttentionMap]:
-    """Give every recorded call its kind and its layer; a layer that was never called has no map."""
+    """Give every recorded call its kind and its layer; a layer that was never called has no map.
+
+    A layer has the number that its name has, whatever of its neighbours was skipped; one that is called again and again
+    counts on.
+    """
     layers: dict[AttentionKind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     for module, calls in maps.items():
         kind: AttentionKind = "encoder" if module.startswith("encoder") else "decoder"
         if "cross" in module:
             kind = "cross"
+        named = re.search(r"layers\.(\d+)\.", module)
+        if named and len(calls) == 1:
+            layers[kind] = int(named[1])
         for weights in calls:
             layers[kind] += 1
             yield AttentionMap(kind, layers[kind], module, _as_array(weights[0]))

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.errors import ConfigError
-from interlingua.inspection.interventions import HeadName
+from interlingua.inspection.questions import HeadName
 from interlingua.inspection.steps import ids_of, plain_transformer
 from interlingua.inspection.trace import Trace
 from interlingua.model.attention import MultiHeadAttention
@@ -89,8 +89,8 @@ class HeadWalk:
     """Softmax of the products as they are."""
     gathered: Float[np.ndarray, "T Kv"]
     """The values, weighed."""
-    around: ResidualWalk
-    """At the row that was asked for."""
+    around: tuple[ResidualWalk, ...]
+    """What happens around the whole attention, one a row."""
 
 
 def walk_input(translator: Translator, trace: Trace) -> tuple[InputWalk, InputWalk]:
@@ -108,11 +108,11 @@ def walk_input(translator: Translator, trace: Trace) -> tuple[InputWalk, InputWa
         )
 
 
-def walk_head(translator: Translator, trace: Trace, which: HeadName, row: int) -> HeadWalk:
-    """Return what one head computes, and what happens around its attention at ``row``.
+def walk_head(translator: Translator, trace: Trace, which: HeadName) -> HeadWalk:
+    """Return what one head computes, and what happens around its attention.
 
     Raises:
-        ConfigError: the model has no such head, or the sentence no such row.
+        ConfigError: the model has no such head, or its layer is switched off.
         ModelError: the model is not made of the usual layers.
     """
     model = plain_transformer(translator)
@@ -122,10 +122,7 @@ def walk_head(translator: Translator, trace: Trace, which: HeadName, row: int) -
             f"there is no head {which.head} in layer {which.layer} of the {which.kind} attention"
         )
     with torch.inference_mode():
-        at = _arrive(model, trace, which, translator.device)
-        if not 0 <= row < at.x.size(1):
-            raise ConfigError(f"row {row} is not there: the sentence has {at.x.size(1)} rows")
-        return _walk(at, which, row)
+        return _walk(_arrive(model, trace, which, translator.device), which)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +171,7 @@ def _layer(layers: nn.ModuleList, which: HeadName, kind: type[LayerT]) -> LayerT
     return layer
 
 
-def _walk(at: _Arrival, which: HeadName, row: int) -> HeadWalk:
+def _walk(at: _Arrival, which: HeadName) -> HeadWalk:
     attention, pre = at.attention, at.around.pre
     queries_in = at.around.norm(at.x) if pre else at.x
     memory = queries_in if at.memory is None else at.memory
@@ -188,7 +185,7 @@ def _walk(at: _Arrival, which: HeadName, row: int) -> HeadWalk:
     products = q @ k.T
     mask = at.mask[0, 0].expand(products.shape)
     own = slice(number * width, (number + 1) * width)
-    sublayer = attention(queries_in, memory, at.mask)[0, row]
+    added = attention(queries_in, memory, at.mask)[0]
     return HeadWalk(
         kind=which.kind,
         layer=which.layer,
@@ -207,7 +204,7 @@ def _walk(at: _Arrival, which: HeadName, row: int) -> HeadWalk:
         with_scaling=_array(_softmax(products / math.sqrt(width), mask)),
         without_scaling=_array(_softmax(products, mask)),
         gathered=_array(weights @ v),
-        around=_around(at.around, at.x[0, row], sublayer),
+        around=tuple(_around(at.around, x, y) for x, y in zip(at.x[0], added, strict=True)),
     )
 
 

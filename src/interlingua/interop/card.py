@@ -11,16 +11,25 @@ _UNPROVED = "Nobody has compared what this folder translates with what the model
 
 
 def write_export_card(
-    loaded: LoadedModel, card: str, *, usage: str, proof: Proof | None, licence: str | None
+    loaded: LoadedModel,
+    card: str,
+    *,
+    usage: str,
+    proof: Proof | None,
+    licence: str | None,
+    library: str | None = None,
 ) -> str:
-    """Return ``README.md``: ``card`` is that of the model, whose command line gives way to ``usage``."""
+    """Return ``README.md``: ``card`` is that of the model, whose command line gives way to ``usage``.
+
+    ``library`` is what the Hub calls the program that opens the folder.
+    """
     body = re.sub(r"(?m)^ {4}interlingua translate .*$\n?", "", card).rstrip("\n")
     if licence:
         body = re.sub(r"(?m)^The licence of these texts decides.*$", f"Licence: {licence}.", body)
     proved = proof.to_markdown() if proof else _UNPROVED + "\n"
     return "\n".join(
         [
-            _front_matter(loaded, licence, proof),
+            _front_matter(loaded, licence, proof, library),
             body,
             "",
             "## Use",
@@ -34,14 +43,26 @@ def write_export_card(
     )
 
 
-def _front_matter(loaded: LoadedModel, licence: str | None, proof: Proof | None) -> str:
+def _front_matter(
+    loaded: LoadedModel, licence: str | None, proof: Proof | None, library: str | None
+) -> str:
     """Write the fields by which the Hub finds a model."""
+    opened_by = f"library_name: {_quoted(library)}\n" if library else ""
     languages = "".join(f"- {_quoted(code)}\n" for code in (loaded.source_lang, loaded.target_lang))
     return (
-        f"---\nlanguage:\n{languages}license: {_quoted(licence or 'unknown')}\n"
+        f"---\nlanguage:\n{languages}{_licence(licence)}{opened_by}"
         "pipeline_tag: translation\ntags:\n- translation\n- interlingua\n"
         f"metrics:\n- sacrebleu\n{_model_index(loaded, proof)}---\n"
     )
+
+
+def _licence(licence: str | None) -> str:
+    """Name a licence as the Hub does: by an identifier in lower case; any other is ``other``, with its name beside it."""
+    name = licence or "unknown"
+    if re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", name):
+        return f"license: {_quoted(name)}\n"
+    slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-") or "unnamed"
+    return f"license: other\nlicense_name: {_quoted(slug)}\n"
 
 
 def _model_index(loaded: LoadedModel, proof: Proof | None) -> str:

@@ -16,6 +16,8 @@ __all__ = ["FORMATS", "Exported", "export_model"]
 FORMATS = ("ctranslate2", "marian", "onnx", "html", "argos")
 
 CARD = "README.md"
+_LIBRARIES = {"marian": "transformers", "onnx": "transformers.js", "ctranslate2": "ctranslate2"}
+"""What the Hub calls the programs that open a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,12 @@ def export_model(
                 )
         (new / CARD).write_text(
             write_export_card(
-                loaded, card, usage=exporter.usage(loaded, new), proof=proof, licence=licence
+                loaded,
+                card,
+                usage=exporter.usage(loaded, new),
+                proof=proof,
+                licence=licence,
+                library=_LIBRARIES.get(format_name),
             ),
             encoding="utf-8",
         )

@@ -65,6 +65,11 @@ class Glossary:
             )
         return cls(terms)
 
+    @property
+    def terms(self) -> list[Term]:
+        """All terms, their sources folded."""
+        return [Term(source, target) for source, target in self._targets.items()]
+
     def targets_for(self, text: str) -> tuple[str, ...]:
         """Return the targets of the terms in ``text``, each once, in the order of the text; longer terms first."""
         found = (self._targets[_fold(match[0])] for match in self._pattern.finditer(text))

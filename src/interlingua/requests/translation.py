@@ -1,5 +1,6 @@
 """What one text became."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,23 @@ class Translation:
     """Probability that it is at least as good as the median of the pairs that ``calibrate`` saw, when asked for."""
     placeholders: tuple[str, ...] = ()
     """What was locked, in the order of the source; every one stands in ``text``."""
+
+    def to_json(self, source: str) -> str:
+        """Write on one line what ``source`` became, the alternatives too."""
+        found = [
+            {
+                "text": each.text,
+                "score": each.score,
+                "tokens": each.tokens,
+                "log_probabilities": each.log_probabilities,
+                "stopped": each.stopped,
+                "flags": each.flags,
+                "placeholders": each.placeholders,
+                **({} if each.confidence is None else {"confidence": each.confidence}),
+            }
+            for each in (self, *self.alternatives)
+        ]
+        return json.dumps({"source": source, "translations": found}, ensure_ascii=False)
 
 
 EMPTY = Translation("", 0.0, (), (), "end", ("empty",))

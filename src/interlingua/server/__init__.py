@@ -27,6 +27,8 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``files``: whole files, and where they wait to be fetched
 * ``suggestions``: better translations that people send
 * ``inspection``: what the page asks besides
+* ``looking``: what the page asks about a model
+* ``one_file``: the page with its answers as one file
 * ``page_files``: the page itself
 * ``specification``: the OpenAPI document
 * ``keys``: who may ask

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -18,6 +19,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.server.frames import Message, pack, read_frame
 
 if TYPE_CHECKING:
+    from interlingua.inspection.looker import Looker
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
 
@@ -52,6 +54,7 @@ class Worker:
         self._answers = answers
         self._writing = Lock()
         self._translators: list[Translator] = []
+        self._folders: list[Path] = []
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -72,6 +75,7 @@ class Worker:
             )
             for folder in start["models"]
         ]
+        self._folders = [Path(folder) for folder in start["models"]]
         models = [
             {
                 "source": each.source_lang,
@@ -83,6 +87,12 @@ class Worker:
         ]
         samples = [_samples(Path(folder)) for folder in start["models"]]
         self.say({"ready": models, "samples": samples})
+
+    @cached_property
+    def _looker(self) -> "Looker":
+        from interlingua.inspection.looker import Looker
+
+        return Looker(self._translators, self._folders)
 
     def say(self, message: Message) -> None:
         """Write one answer; whole, whoever else writes."""
@@ -138,9 +148,13 @@ class Worker:
         return False
 
     def _begin(self, message: Message) -> Iterator[Message]:
-        return {"stream": self._stream, "inspect": self._inspect, "align": self._align}[
-            message["do"]
-        ](message)
+        begin = {
+            "stream": self._stream,
+            "inspect": self._inspect,
+            "align": self._align,
+            "look": self._look,
+        }
+        return begin[message["do"]](message)
 
     def _translate(self, message: Message) -> Iterator[Message]:
         translator = self._translators[message["model"]]
@@ -154,6 +168,9 @@ class Worker:
             whole += piece
             yield {"piece": piece}
         yield {"found": whole}
+
+    def _look(self, message: Message) -> Iterator[Message]:
+        yield {"found": self._looker.answer(message["name"], message["content"])}
 
     def _align(self, message: Message) -> Iterator[Message]:
         from interlingua.server.word_links import link_words

@@ -22,6 +22,7 @@ __all__ = [
     "choose_model",
     "choose_tokenization",
     "measure_corpus",
+    "usual_sizes",
 ]
 
 
@@ -160,10 +161,23 @@ def _vocabulary_size(kind: str, corpus: CorpusStatistics) -> int:
         return 4_000
     if kind == "word":
         return 2_000 if corpus.closed_vocabulary else 30_000
+    return _subwords(corpus.pairs)
+
+
+def _subwords(num_pairs: int) -> int:
     for pairs, size in ((2_000, 1_000), (8_000, 2_000), (60_000, 4_000), (500_000, 8_000)):
-        if corpus.pairs < pairs:
+        if num_pairs < pairs:
             return size
-    return 16_000 if corpus.pairs < 3_000_000 else 32_000
+    return 16_000 if num_pairs < 3_000_000 else 32_000
+
+
+def usual_sizes(num_pairs: int) -> tuple[int, Literal["tiny", "small", "base", "big"]]:
+    """Return the size of a vocabulary of subwords and the largest preset that so many pairs of ordinary text are enough for."""
+    if num_pairs < 15_000:
+        return _subwords(num_pairs), "tiny"
+    if num_pairs < 300_000:
+        return _subwords(num_pairs), "small"
+    return _subwords(num_pairs), "base" if num_pairs < 1_000_000 else "big"
 
 
 def choose_model(

@@ -10,11 +10,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from interlingua.corpus.demo_grammar import DemoCorpus, held_out_pairs
 from interlingua.corpus.demo_lexicon import ADJECTIVES, CLITICS, NOUNS, POSSESSIVES, TIMES, VERBS
 from interlingua.corpus.demo_sentences import DemoSentence, fitting_adjectives
 from interlingua.corpus.dice import Dice
 from interlingua.corpus.lines import read_lines
+
+pytestmark = pytest.mark.unchecked  # a hundred thousand sentences
 
 # Of the six files, one after the other, for seed 1: changes only when the grammar does.
 _DIGEST = "facfd20417645c644823bb04831bf60a0b4e0fb07dad3d55cb36ef643819594b"

@@ -8,6 +8,8 @@ from interlingua.corpus.lines import read_lines
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import scan_parallel
 
+pytestmark = pytest.mark.unchecked  # tens of thousands of lines
+
 
 def test_digit_sequences_have_all_lengths_and_no_sequence_is_in_two_parts() -> None:
     parts = build_digit_corpus(1)

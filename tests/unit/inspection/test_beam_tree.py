@@ -5,7 +5,8 @@ import torch
 
 from interlingua.decoding.hypothesis import length_penalty
 from interlingua.errors import ConfigError
-from interlingua.inspection.beam_tree import BeamTree, TreeEdits, grow_beam_tree
+from interlingua.inspection.beam_tree import BeamTree, grow_beam_tree
+from interlingua.inspection.questions import TreeEdits
 from interlingua.translator import Translator
 
 TEXT = "pisica vede câinele mică."

@@ -8,13 +8,8 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError
-from interlingua.inspection.interventions import (
-    EditedWeight,
-    HeadName,
-    Intervention,
-    LayerName,
-    intervene,
-)
+from interlingua.inspection.interventions import intervene
+from interlingua.inspection.questions import EditedWeight, HeadName, Intervention, LayerName
 from interlingua.inspection.trace import trace_translation
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import record_attention

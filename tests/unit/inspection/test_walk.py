@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError
-from interlingua.inspection.interventions import HeadName, Intervention, LayerName, intervene
+from interlingua.inspection.interventions import intervene
 from interlingua.inspection.json_form import as_json
+from interlingua.inspection.questions import HeadName, Intervention, LayerName
 from interlingua.inspection.trace import AttentionKind, Trace, trace_translation
 from interlingua.inspection.walk import walk_head, walk_input
 from interlingua.translator import Translator
@@ -27,14 +28,14 @@ def trace(translator: Translator) -> Trace:
 def test_a_walk_arrives_at_the_weights_of_the_trace(
     translator: Translator, trace: Trace, kind: AttentionKind
 ) -> None:
-    walk = walk_head(translator, trace, HeadName(kind, 2, 1), row=1)
+    walk = walk_head(translator, trace, HeadName(kind, 2, 1))
     np.testing.assert_allclose(walk.weights, trace.maps(kind)[1].weights[0], atol=1e-5)
     np.testing.assert_allclose(walk.with_scaling, walk.weights, atol=1e-5)
     np.testing.assert_allclose(walk.query @ walk.key.T, walk.products, atol=1e-5)
     np.testing.assert_allclose(walk.weights @ walk.value, walk.gathered, atol=1e-5)
     projected = walk.queries_in @ walk.w_query + walk.b_query
     np.testing.assert_allclose(projected, walk.query, atol=1e-5)
-    around = walk.around
+    around = walk.around[1]
     np.testing.assert_allclose(around.x + around.sublayer, around.sum, atol=1e-5)
     by_hand = (around.sum - around.mean) / around.deviation
     np.testing.assert_allclose(by_hand, around.out, atol=1e-4)  # the norm is untrained here
@@ -43,16 +44,16 @@ def test_a_walk_arrives_at_the_weights_of_the_trace(
 def test_a_pre_norm_model_normalises_before_it_looks(pre_norm_translator: Translator) -> None:
     trace = trace_translation(pre_norm_translator, TEXT, REFERENCE)
     for kind in KINDS:
-        walk = walk_head(pre_norm_translator, trace, HeadName(kind, 1, 3), row=0)
+        walk = walk_head(pre_norm_translator, trace, HeadName(kind, 1, 3))
         np.testing.assert_allclose(walk.weights, trace.maps(kind)[0].weights[2], atol=1e-5)
-        np.testing.assert_array_equal(walk.around.out, walk.around.sum)
+        np.testing.assert_array_equal(walk.around[0].out, walk.around[0].sum)
 
 
 def test_without_scaling_the_model_s_weights_are_those_without(
     translator: Translator, trace: Trace
 ) -> None:
     off = intervene(translator, Intervention(scaling_off=True))
-    walk = walk_head(off, trace, HeadName("cross", 1, 1), row=0)
+    walk = walk_head(off, trace, HeadName("cross", 1, 1))
     np.testing.assert_allclose(walk.weights, walk.without_scaling, atol=1e-5)
 
 
@@ -69,26 +70,25 @@ def test_embeddings_and_positions_are_what_enters_the_encoder(
 
 
 @pytest.mark.parametrize(
-    ("head", "row"),
-    [(HeadName("cross", 9, 1), 0), (HeadName("cross", 1, 3), 0), (HeadName("encoder", 1, 1), 99)],
+    "head", [HeadName("cross", 9, 1), HeadName("cross", 1, 3), HeadName("encoder", 0, 1)]
 )
-def test_a_head_or_row_that_is_not_there_is_refused(
-    translator: Translator, trace: Trace, head: HeadName, row: int
+def test_a_head_that_is_not_there_is_refused(
+    translator: Translator, trace: Trace, head: HeadName
 ) -> None:
     with pytest.raises(ConfigError):
-        walk_head(translator, trace, head, row)
+        walk_head(translator, trace, head)
 
 
 def test_a_layer_that_is_off_cannot_be_walked_through(translator: Translator, trace: Trace) -> None:
     off = intervene(translator, Intervention(layers_off=(LayerName("encoder", 1),)))
     with pytest.raises(ConfigError, match="switched off"):
-        walk_head(off, trace, HeadName("encoder", 1, 1), row=0)
+        walk_head(off, trace, HeadName("encoder", 1, 1))
 
 
 def test_a_walk_is_written_as_json_without_a_number_that_json_does_not_have(
     translator: Translator, trace: Trace
 ) -> None:
-    walk = as_json(walk_head(translator, trace, HeadName("decoder", 1, 1), row=0))
+    walk = as_json(walk_head(translator, trace, HeadName("decoder", 1, 1)))
     assert json.loads(json.dumps(walk, allow_nan=False)) == walk
     assert walk["may_look"][0][1] is False
     assert as_json(float("inf")) is None

@@ -1,0 +1,85 @@
+"""What a worker needs to translate parts: told in a few small values, so that it can be made on another machine."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from interlingua.bulk.parts import Part
+from interlingua.requests.request import TranslateOptions
+from interlingua.requests.translation import Translation
+from interlingua.translator import Precision, Translator
+
+__all__ = ["Recipe", "Worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a translator is opened, and what is asked of it.
+
+    Attributes:
+        model: run folder or model folder; every machine of a cluster must see it under this name.
+        adapter: adapter folder, or None.
+        device: where to compute.
+        dtype: of the matrix products.
+        threads: CPU threads of one worker.
+        options: of each call to translate.
+        as_json: whether a line is a JSON object or the text.
+    """
+
+    model: Path
+    adapter: Path | None
+    device: str
+    dtype: Precision
+    threads: int | None
+    options: TranslateOptions
+    as_json: bool
+
+
+class Worker:
+    """Holds one model, and translates part after part.
+
+    Raises:
+        ModelError: see :meth:`Translator.load`; also ``ConfigError``, ``TokenizerError``.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._translator = Translator.load(
+            recipe.model,
+            device=recipe.device,
+            dtype=recipe.dtype,
+            threads=recipe.threads,
+            adapter=recipe.adapter,
+        )
+
+    def translate(self, part: Part) -> tuple[str, Counter[str]]:
+        """Return the translation of a part, one line for each of its own, and how many carry which mark.
+
+        Raises:
+            CorpusError: the text changed meanwhile.
+            ModelError: the model gives not-a-number.
+        """
+        marks = Counter[str]()
+        lines, options = part.read(), self._recipe.options
+        if options.get(
+            "sample"
+        ):  # else the n-th line of every part would be drawn with the same luck
+            options = {**options, "seed": (options.get("seed") or 0) + part.checksum}
+        translations = self._translator.translate_iter(lines, **options)
+        return "".join(f"{line}\n" for line in self._write(lines, translations, marks)), marks
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Do the same for the row of a table, as Ray Data has it."""
+        part = Part(**{name: row[name] for name in Part.__dataclass_fields__})
+        text, marks = self.translate(part)
+        return {**asdict(part), "text": text, "marks": json.dumps(marks)}
+
+    def _write(
+        self, lines: list[str], translations: Iterable[Translation], marks: Counter[str]
+    ) -> Iterator[str]:
+        for line, found in zip(lines, translations, strict=True):
+            marks.update(found.flags)
+            yield found.to_json(line) if self._recipe.as_json else found.text.replace("\n", " ")

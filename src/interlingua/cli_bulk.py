@@ -1,0 +1,130 @@
+"""The ``translate`` command on whole files and folders, restartable, here or on a Ray cluster."""
+
+import hashlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from interlingua.bulk.parts import FileJob, Part, find_files, only_one
+from interlingua.bulk.worker import Recipe, Worker
+from interlingua.checkpoints.adapter_folder import find_adapter_folder
+from interlingua.checkpoints.manifest import MANIFEST, check_manifest
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.cli_flags import ShowFlags
+from interlingua.cli_streams import note
+from interlingua.errors import ConfigError
+
+__all__ = ["translate_files"]
+
+
+def translate_files(
+    source: str | None, output: str, recipe: Recipe, flags: ShowFlags
+) -> Counter[str]:
+    """Translate a file or every file of a folder into the folder ``output``, and return the marks of this run.
+
+    What a former run of the same command finished is not done again.
+
+    Raises:
+        ConfigError: no file or no folder is given, or the folder belongs to another command.
+        CorpusError: a file is missing or not UTF-8; nothing is translated then.
+        OutputError: something cannot be written.
+        ModelError: a model that cannot be read.
+    """
+    if source in (None, "-") or output == "-":
+        raise ConfigError(
+            "files are translated from --input FILE_OR_FOLDER to --output FOLDER; give both"
+        )
+    if flags.part_lines < 1:
+        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
+    folder = Path(output)
+    files = find_files(Path(str(source)))
+    if folder.resolve() in (file.resolve().parent for file in files):
+        raise ConfigError(f"{folder}: holds the text itself; give another --output")
+    request = _fingerprint(recipe)
+    with only_one(folder):
+        jobs = [FileJob(file, folder, request, flags.part_lines) for file in files]
+        marks = _work(jobs, recipe, flags)
+    note(f"{sum(job.num_lines for job in jobs):,} lines in {_files(len(jobs))} of {folder}")
+    return marks
+
+
+def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[str]:
+    marks = Counter[str]()
+    for job in jobs:
+        job.begin()
+    by_source = {str(job.source.absolute()): job for job in jobs}
+    left = {source: len(job.waiting()) for source, job in by_source.items()}
+    waiting = [part for job in jobs for part in job.waiting()]
+    whole = sum(job.num_lines for job in jobs)
+    done = whole - sum(part.num_lines for part in waiting)
+    if done:
+        note(f"{done:,} of {whole:,} lines were translated before")
+    with _progress_bar(whole) as progress:
+        for part, text, found in _translate(waiting, recipe, flags):
+            by_source[part.source].keep(part, text)
+            marks.update(found)
+            left[part.source] -= 1
+            if not left[part.source]:
+                by_source[part.source].finish()
+            done += part.num_lines
+            progress(done)
+    for job in jobs:  # what was stopped just before its end, and files without a line
+        job.finish()
+    return marks
+
+
+def _translate(
+    parts: Sequence[Part], recipe: Recipe, flags: ShowFlags
+) -> Iterator[tuple[Part, str, Counter[str]]]:
+    if not parts:
+        return
+    if flags.ray or flags.ray_address:
+        from interlingua.bulk.ray_data import translate_on_ray
+
+        yield from translate_on_ray(
+            parts, recipe, address=flags.ray_address, workers=flags.ray_workers
+        )
+        return
+    worker = Worker(recipe)
+    for part in parts:
+        yield part, *worker.translate(part)
+
+
+def _fingerprint(recipe: Recipe) -> dict[str, object]:
+    """Tell what a translation depends on besides the text."""
+    options = {name: value for name, value in recipe.options.items() if value is not None}
+    options.pop("batch_tokens", None)  # of the machine, not of the answer
+    if glossary := recipe.options.get("glossary"):
+        options["glossary"] = [[term.source, term.target] for term in glossary.terms]
+    return {
+        "model": _checksum(find_model_folder(recipe.model)),
+        "adapter": _checksum(find_adapter_folder(recipe.adapter)) if recipe.adapter else None,
+        "dtype": recipe.dtype,
+        "options": options,
+        "json": recipe.as_json,
+    }
+
+
+def _checksum(folder: Path) -> str:
+    check_manifest(folder)
+    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+@contextmanager
+def _progress_bar(whole: int) -> Iterator[Callable[[int], None]]:
+    if not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task("lines", total=whole)
+        yield lambda done: shown.update(task, completed=done)

@@ -1,0 +1,35 @@
+"""What the page asks for: everything that ``interlingua.inspection.questions`` names, and the page as one file."""
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from interlingua.inspection.questions import QUESTIONS
+from interlingua.server.bodies import read_as
+from interlingua.server.one_file import PLACE, one_file
+from interlingua.server.service import Service, answer_within
+
+__all__ = ["routes"]
+
+_NOT_TO_BE_SHOWN = {"Content-Disposition": 'attachment; filename="interlingua.html"'}
+"""The file has its program in itself, which no page of this server may have."""
+
+
+def routes(service: Service) -> list[Route]:
+    """Return a route for each question, ``POST /inspect/NAME``, and one for the page as one file."""
+
+    def answering(name: str) -> Route:
+        async def answer(request: Request) -> JSONResponse:
+            question = await read_as(request, QUESTIONS[name], service.settings.max_body)
+            service.authorise(request)
+            asked = {"do": "look", "name": name, "content": question.model_dump(mode="json")}
+            return JSONResponse(await answer_within(service, request, service.engine.ask(asked)))
+
+        return Route(f"/inspect/{name}", answer, methods=["POST"])
+
+    blank = one_file(PLACE)
+
+    async def page(request: Request) -> Response:
+        return HTMLResponse(blank, headers=_NOT_TO_BE_SHOWN)
+
+    return [*map(answering, QUESTIONS), Route("/inspect/page", page)]

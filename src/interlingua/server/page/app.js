@@ -1,0 +1,88 @@
+// The frame: which model, which view, which sentence, what is switched off.
+
+import {h, debounce} from "./dom.js";
+import {state, set, listen, linkTo, switches} from "./state.js";
+import {ask, models, isExported} from "./api.js";
+import {exportBar} from "./export.js";
+import "./view-translate.js";
+import "./view-attention.js";
+import "./view-tree.js";
+import "./view-steps.js";
+import "./view-how.js";
+import "./view-map.js";
+import "./view-file.js";
+
+const NAMES = {
+  translate: "Translate", attention: "Attention", tree: "Beam tree", steps: "Each step",
+  how: "How it works", map: "Embeddings & positions", file: "Test set",
+};
+const WITH_SENTENCE = ["attention", "tree", "steps", "how"];
+
+class Page extends HTMLElement {
+  async connectedCallback() {
+    try {
+      this.models = await models();
+    } catch (error) {
+      this.append(h("main", {id: "main"}, h("h1", {}, "Interlingua"), h("p", {role: "alert"}, error.message)));
+      return;
+    }
+    if (!this.models[state.m]) set({m: 0});
+    if (!state.t && !isExported) set({t: (await ask("about", {model: state.m})).example});
+    this.build();
+    listen((names) => this.refresh(names));
+    this.refresh(["view"]);
+  }
+
+  build() {
+    this.model = h("select", {id: "model", onchange: (event) => this.choose(Number(event.target.value))},
+      this.models.map((model, place) => h("option", {value: place, selected: place === state.m}, `${model.source_name} → ${model.target_name}${model.name ? ` · ${model.name}` : ""}`)));
+    this.tabs = Object.entries(NAMES).map(([view, name]) => h("a", {href: linkTo(view), "data-view": view,
+      onclick: (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); set({view}, {remember: true}); } }}, name));
+    const later = debounce((t) => set({t}), 250);
+    this.sentence = h("input", {id: "sentence", type: "text", value: state.t, maxlength: 2000, autocomplete: "off", spellcheck: "false",
+      oninput: (event) => later(event.target.value)});
+    this.bar = h("div", {class: "sentence"}, h("label", {for: "sentence"}, "Sentence"), this.sentence);
+    this.off = h("div", {class: "off", role: "status"});
+    this.main = h("main", {id: "main", tabindex: -1});
+    this.append(
+      h("header", {}, h("div", {class: "top"}, h("h1", {}, "Interlingua"), h("label", {for: "model", class: "hidden"}, "Model"), this.model),
+        h("nav", {"aria-label": "Views"}, this.tabs)),
+      isExported ? h("p", {class: "note"}, "A saved page: it holds what was looked at when it was saved, and works without a network.") : "",
+      this.bar, this.off, this.main,
+      h("footer", {}, exportBar(() => this.main.firstElementChild)));
+  }
+
+  async choose(m) {
+    const same = this.models[m].source_lang === this.models[state.m].source_lang;
+    const t = same ? state.t : (await ask("about", {model: m})).example;
+    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], cut: []}, {remember: true});
+  }
+
+  refresh(names) {
+    for (const tab of this.tabs) {
+      tab.href = linkTo(tab.dataset.view);
+      if (tab.dataset.view === state.view) tab.setAttribute("aria-current", "page");
+      else tab.removeAttribute("aria-current");
+    }
+    this.bar.hidden = !WITH_SENTENCE.includes(state.view);
+    if (document.activeElement !== this.sentence) this.sentence.value = state.t;
+    this.sentence.lang = this.models[state.m].source_lang;
+    this.model.value = String(state.m);
+    const number = Object.values(switches()).flat().length;
+    this.off.hidden = !number;
+    this.off.replaceChildren(...number ? [
+      `${number === 1 ? "One thing is" : `${number} things are`} switched off or edited: this is not the model as it was trained. `,
+      h("button", {type: "button", onclick: () => set({sw: {}}, {remember: true})}, "Put everything back")] : []);
+    const shown = this.main.firstElementChild;
+    if (shown?.dataset.view !== state.view) {
+      const view = document.createElement(`look-${state.view}`);
+      view.dataset.view = state.view;
+      view.models = this.models;
+      this.main.replaceChildren(view);
+      document.title = `${NAMES[state.view]} · Interlingua`;
+    }
+    void names;
+  }
+}
+
+customElements.define("look-page", Page);

@@ -1,0 +1,62 @@
+// What every view is: controls that stay, and a result that is asked for anew when what it shows has changed.
+
+import {h} from "./dom.js";
+import {listen, state} from "./state.js";
+import {Refused} from "./api.js";
+
+/** Remember what has the focus, to give it to what takes its place: whoever uses the keyboard goes on where they were. */
+function mark(root) {
+  const active = document.activeElement;
+  if (!active || active === root || !root.contains(active)) return null;
+  const name = (element) => [element.tagName, element.getAttribute("aria-label")?.split(".")[0], element.value, element.dataset.node,
+    element.tagName === "BUTTON" ? element.textContent : ""].join("|");
+  const wanted = name(active);
+  return (changed) => [...changed.querySelectorAll(active.tagName)].find((each) => name(each) === wanted)?.focus({preventScroll: true});
+}
+
+/** A custom element with `controls` (made once) and a result. A subclass has `watches`, `ask(signal)` and `show(answer)`. */
+export class View extends HTMLElement {
+  watches = ["m", "t", "target", "sw"];
+  isBuilt = false;
+
+  connectedCallback() {
+    if (!this.isBuilt) {
+      this.isBuilt = true;
+      this.result = h("div", {class: "result"});
+      this.message = h("p", {class: "message", role: "status"});
+      this.append(...[this.build?.() ?? []].flat(), this.message, this.result);
+      listen((names) => {
+        if (this.isConnected && state.view === this.dataset.view && names.some((name) => this.watches.includes(name))) this.update();
+      });
+    }
+    this.update();
+  }
+
+  async update() {
+    this.running?.abort();
+    const running = this.running = new AbortController();
+    this.refresh?.();
+    if (this.needsText && !state.t.trim()) {
+      this.message.textContent = "Write a sentence above.";
+      this.result.replaceChildren();
+      return;
+    }
+    const waiting = setTimeout(() => { if (!running.signal.aborted) this.message.textContent = "Computing …"; }, 400);
+    try {
+      const answer = await this.ask(running.signal);
+      if (running.signal.aborted) return;
+      this.message.textContent = "";
+      const held = mark(this.result);
+      this.result.replaceChildren(...[this.show(answer)].flat(3).filter(Boolean));
+      held?.(this.result);
+      this.answer = answer;
+    } catch (error) {
+      if (error.name === "AbortError" || running.signal.aborted) return;
+      if (!(error instanceof Refused)) console.error(error);
+      this.message.textContent = error instanceof Refused ? error.message : `Something went wrong here: ${error.message}`;
+      this.result.replaceChildren();
+    } finally {
+      clearTimeout(waiting);
+    }
+  }
+}
