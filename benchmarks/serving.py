@@ -37,7 +37,7 @@ def main() -> None:
     translator = Translator.load(asked.run, threads=asked.threads)
     codes = translator.source_lang, translator.target_lang
     rows = []
-    with serving(asked.run, flags=("--threads", str(asked.threads))) as server:
+    with serving(asked.run, threads=asked.threads) as server:
         for clients in (1, asked.clients):
             some = texts if clients > 1 else texts[: max(200, len(texts) // 10)]
             with get_context("spawn").Pool(1) as pool:

@@ -66,11 +66,13 @@ class RunningServer:
 
 
 @contextmanager
-def serving(*models: Path, flags: tuple[str, ...] = ()) -> Iterator[RunningServer]:
+def serving(
+    *models: Path, flags: tuple[str, ...] = (), threads: int = 1
+) -> Iterator[RunningServer]:
     """Serve ``models`` at a free port until the block ends; then stop as a service manager does."""
     command = [sys.executable, "-m", "interlingua", "serve", *map(str, models)]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--threads", "1", *flags],
+        [*command, "--port", "0", "--threads", str(threads), *flags],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

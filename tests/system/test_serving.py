@@ -19,6 +19,7 @@ from serving import GOLDEN, Answer, RunningServer, model_between, serving
 
 from interlingua.cli import main
 from interlingua.inspection.trace import Trace
+from interlingua.server.translation import cut_in_two
 from interlingua.translator import Translator
 
 
@@ -398,3 +399,21 @@ def test_keys_suggestions_and_the_log_are_as_the_operator_wants(tmp_path: Path, 
     assert [line["status"] for line in lines] == [400, 403, 200, 400, 200, 200, 200]
     assert "3 1 2" not in server.log
     assert key not in server.log
+
+
+def test_nothing_is_lost_of_a_sentence_that_is_longer_than_the_model_reads(
+    server: RunningServer,
+) -> None:
+    translator = Translator.load(GOLDEN, threads=1)
+    text = " ".join("12345"[n % 5] for n in range(2 * translator.max_source_length))
+
+    def whole(text: str) -> str:
+        found = translator.translate([text])[0]
+        if "truncated-source" not in found.flags:
+            return found.text
+        return " ".join(whole(half) for half in cut_in_two(text))
+
+    answer = server.post("/translate", q=text, source="digits", target="reverse").json
+    assert answer["translatedText"] == whole(text)
+    streamed = server.post("/translate", q=text, source="digits", target="reverse", stream=True)
+    assert read_events(streamed.body)[-1][0] == "error"

@@ -7,7 +7,7 @@ from interlingua.requests.sentences import Sentence, split_sentences
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.markup import Dialect, Run, escape_like, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
-from interlingua.server.translation import is_translatable
+from interlingua.server.translation import is_translatable, translate_sentences
 
 __all__ = ["translate_markup", "translate_runs"]
 
@@ -54,8 +54,8 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
     """
     cut = [split_sentences(run.text, model.source) for run in runs]
     asked = [each.text for parts in cut for each in parts if is_translatable(model, each)]
-    found = await engine.batcher.translate(model.number, asked, {}) if asked else []
-    texts = iter([each["text"] for each in found])
+    found = await translate_sentences(engine, model, asked, {})
+    texts = iter([best for best, *_ in found])
     translated = [
         [
             _Sentence(each, next(texts), True)

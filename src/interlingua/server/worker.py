@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, BinaryIO
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.server.frames import Message, pack, read_frame
 
 if TYPE_CHECKING:
@@ -163,6 +163,11 @@ class Worker:
 
     def _stream(self, message: Message) -> Iterator[Message]:
         translator = self._translators[message["model"]]
+        if (
+            len(translator.tokenizers.source.encode(message["text"]).ids)
+            >= translator.max_source_length
+        ):
+            raise ConfigError("a sentence is too long to be streamed; ask without stream")
         whole = ""
         for piece in translator.stream(message["text"]):
             whole += piece
