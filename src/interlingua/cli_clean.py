@@ -51,7 +51,7 @@ def clean(
             output,
             rules=tuple(name for name in chosen if name not in left_out),
             limits=Limits(rule.max_ratio, rule.max_characters, rule.max_words),
-            repair=rule.repair,
+            repair=not rule.no_repair,
             held_out=tuple(held_out.values()),
             dropped=dropped,
             repaired=repaired,

@@ -179,8 +179,8 @@ class RuleFlags:
     """long-line: words of the longest line that stays."""
     identify_languages: bool = False
     """wrong-language, swapped-sides: look at the language of lines, not only at their script; takes longer."""
-    repair: bool = True
-    """encoding: repair what can be; else every damaged pair is dropped."""
+    no_repair: bool = False
+    """encoding: repair nothing, and drop every damaged pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,8 @@ def test_what_is_cleaned_from_a_pipe_can_be_trained_on(place: Path) -> None:
     for name in ("corpus.ro", "corpus.en", "dropped.tsv", "repaired.jsonl"):
         assert Path("a", name).read_bytes() == Path("b", name).read_bytes()
     assert train("x", "--pairs", "b/corpus", command="prepare") == 0
+    strict = ["clean", "--pairs", "b/corpus", "--no-repair", "--dry-run"]
+    assert main([*strict, "--source-lang", "ro", "--target-lang", "en"]) == 0
 
 
 def test_the_same_pairs_in_any_form_are_prepared_alike(place: Path) -> None:

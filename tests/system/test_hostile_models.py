@@ -301,6 +301,17 @@ CASES = [
     ),
     Case(
         "marian",
+        "positions that are no fractions",
+        lambda f: tensors(
+            f,
+            lambda t: t.update(
+                {"model.encoder.embed_positions.weight": torch.ones(64, 32, dtype=torch.int64)}
+            ),
+        ),
+        "whole numbers",
+    ),
+    Case(
+        "marian",
         "a device for weights",
         lambda f: replace_by(f / "model.safetensors", lambda p: p.symlink_to("/dev/zero")),
         "is not a file",

@@ -20,6 +20,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError, TokenizerError
 from interlingua.interop import ctranslate2_export
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.sentencepiece_writing import write_sentencepiece
 
 __all__ = ["NEVER_WRITTEN", "PACKAGES", "PRECISIONS", "PROGRAM", "runtime", "usage", "write"]
@@ -76,7 +77,9 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
         (root / "minisbd").mkdir(parents=True)
         (root / "model").mkdir()
         try:
-            write_sentencepiece(loaded.tokenizers.source, root / "sentencepiece.model")
+            source = loaded.tokenizers.source
+            cutter = source.cutter if isinstance(source, RenumberedTokenizer) else source
+            write_sentencepiece(cutter, root / "sentencepiece.model")
         except TokenizerError as error:
             raise ExportError(f"an Argos package needs a SentencePiece model: {error}") from error
         ctranslate2_export.write(loaded, root / "model", quantization)

@@ -14,7 +14,7 @@ from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
 
-__all__ = ["ForeignModel", "choose_tag", "sinusoids", "with_another_row"]
+__all__ = ["ForeignModel", "apart", "choose_tag", "sinusoids", "with_another_row"]
 
 _NEVER = -1e9
 """The bias of a symbol that is added here and that no target may hold."""
@@ -50,6 +50,17 @@ class ForeignModel:
         return LoadedModel(
             model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length
         )
+
+
+def apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Give each tensor memory of its own: other programs store equal tables once, and a model folder does not."""
+    seen: set[int] = set()
+    found = {}
+    for name, tensor in weights.items():
+        place = tensor.untyped_storage().data_ptr()
+        found[name] = tensor.clone() if place in seen else tensor
+        seen.add(place)
+    return found
 
 
 def sinusoids(table: Tensor, half: bool) -> bool:

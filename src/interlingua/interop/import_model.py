@@ -9,7 +9,7 @@ from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.errors import ConfigError, ModelError
 from interlingua.interop.ctranslate2_import import read_ctranslate2
 from interlingua.interop.export import refuse_what_is_there
-from interlingua.interop.foreign_model import ForeignModel
+from interlingua.interop.foreign_model import ForeignModel, apart
 from interlingua.interop.marian_import import read_marian
 from interlingua.interop.marian_npz_import import find_npz, read_marian_npz
 
@@ -62,7 +62,7 @@ def import_model(
     loaded = found.to_loaded(path, source, target)
     for remark in found.remarks:
         say(f"{path}: {remark}")
-    save_model_folder(output, loaded, found.weights, _card(found, path, source, target))
+    save_model_folder(output, loaded, apart(found.weights), _card(found, path, source, target))
     parameters = sum(tensor.numel() for tensor in found.weights.values())
     return ImportedModel(output, found.program, source, target, parameters, found.remarks)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.errors import ExportError, TokenizerError
-from interlingua.interop.marian_layout import FINAL_BIAS, correspondence, half_and_half
+from interlingua.interop.marian_layout import FINAL_BIAS, POSITIONS, correspondence, half_and_half
 from interlingua.interop.proof import Output, Runtime, Sentence
 from interlingua.interop.tokenizer_json import write_tokenizer_json
 from interlingua.tokenization.pair import SHARED_NAME
@@ -105,7 +105,6 @@ def _refuse(loaded: LoadedModel) -> None:
     )
     reasons = {
         "normalises after every sublayer (model.norm)": a.norm == "post",
-        "has sinusoidal positions (model.positions)": a.positions == "sinusoidal",
         "knows relu, gelu and swish (model.activation)": a.activation != "swiglu",
         "takes heads of d_model / heads only": a.query_width * a.heads
         == a.value_width * a.heads
@@ -134,6 +133,8 @@ def _tensors(loaded: LoadedModel) -> dict[str, Tensor]:
         place.theirs: half_and_half(ours[place.ours], place.axis)
         for place in correspondence(loaded.model.architecture)
     }
+    if loaded.model.architecture.positions == "learned":
+        tensors |= {theirs: half_and_half(ours[name], 1) for name, theirs in POSITIONS.items()}
     bias = ours.get("output.bias", torch.zeros(loaded.tokenizers.target.vocabulary_size))
     tensors[FINAL_BIAS] = bias[None].clone()
     return tensors

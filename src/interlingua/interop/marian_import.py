@@ -1,7 +1,7 @@
 """A MarianMT folder of Hugging Face (OPUS-MT and the like), as one of ours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,16 @@ from interlingua.interop.foreign_model import (
     choose_tag,
     sinusoids,
 )
-from interlingua.interop.marian_layout import FINAL_BIAS, Place, correspondence, in_turn
+from interlingua.interop.marian_layout import (
+    FINAL_BIAS,
+    POSITIONS,
+    Place,
+    correspondence,
+    half_and_half,
+    in_turn,
+)
 from interlingua.model.architecture import Activation, Architecture, Tie
+from interlingua.model.positions import sinusoidal_table
 from interlingua.model.transformer import Transformer
 from interlingua.tokenization import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
@@ -61,7 +69,6 @@ _ALIASES = (
     "lm_head.weight",
 )
 """Names of the tables: which of them are in a file that shares some depends on the version that wrote it."""
-_POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 
 
 def read_marian(folder: Path, target_tag: str | None = None) -> ForeignModel:
@@ -81,9 +88,12 @@ def read_marian(folder: Path, target_tag: str | None = None) -> ForeignModel:
     told = _optional_json(folder / "tokenizer_config.json")
     generation = {**config, **_optional_json(folder / "generation_config.json")}
     target = default_tag.strip("<>") or told.get("target_lang")
+    architecture = sizes.architecture(output_bias=has_bias)
+    if POSITIONS.keys() & weights.keys():
+        architecture = replace(architecture, positions="learned")
     return ForeignModel(
         program="MarianMT (Hugging Face)",
-        architecture=sizes.architecture(output_bias=has_bias),
+        architecture=architecture,
         weights=weights,
         tokenizers=tokenizers,
         decoding=_decoding(generation),
@@ -206,11 +216,6 @@ def _read_weights(folder: Path, sizes: _Sizes) -> tuple[dict[str, Tensor], bool]
         _check_names(path, {name: tuple(each.shape) for name, each in theirs.items()}, sizes)
     else:
         raise ModelError(f"{folder}: holds neither {WEIGHTS} nor {PICKLED}; fetch the model again")
-    for name in _POSITIONS:
-        if name in theirs and not sinusoids(theirs[name], half=True):
-            raise ModelError(
-                f"{path}: {name!r} does not hold Marian's sines and cosines; learned positions are not read here"
-            )
     bias = theirs.get(FINAL_BIAS)
     has_bias = bias is not None and bool((bias != 0).any())
     weights = {
@@ -219,7 +224,21 @@ def _read_weights(folder: Path, sizes: _Sizes) -> tuple[dict[str, Tensor], bool]
     }
     if bias is not None and has_bias:
         weights["output.bias"] = bias.float().flatten()
-    return weights, has_bias
+    return weights | _positions(path, theirs, sizes), has_bias
+
+
+def _positions(path: Path, theirs: Mapping[str, Tensor], sizes: _Sizes) -> dict[str, Tensor]:
+    """Return the tables of positions by our names, if the file has others than the paper's."""
+    stored = {ours: theirs.get(name) for ours, name in POSITIONS.items()}
+    if any(table is not None and not table.is_floating_point() for table in stored.values()):
+        raise ModelError(f"{path}: its positions are whole numbers; fetch the model again")
+    if all(table is None or sinusoids(table, half=True) for table in stored.values()):
+        return {}
+    paper = half_and_half(sinusoidal_table(sizes.positions, sizes.d_model).float(), 1)
+    return {
+        ours: in_turn((paper if table is None else table).float(), 1)
+        for ours, table in stored.items()
+    }
 
 
 def _name_in(found: Mapping[str, object], name: str, sizes: _Sizes) -> str:
@@ -240,7 +259,7 @@ def _check_names(path: Path, found: Mapping[str, tuple[int, ...]], sizes: _Sizes
             target_vocabulary=sizes.vocabularies[1],
         )
     places = list(correspondence(architecture))
-    known = {FINAL_BIAS, *_ALIASES, *_POSITIONS, *(place.theirs for place in places)}
+    known = {FINAL_BIAS, *_ALIASES, *POSITIONS.values(), *(place.theirs for place in places)}
     if extra := sorted(found.keys() - known):
         raise ModelError(
             f"{path}: holds the tensor {extra[0][:80]!r}, which the Marian of the paper's architecture has not"
@@ -253,7 +272,7 @@ def _check_names(path: Path, found: Mapping[str, tuple[int, ...]], sizes: _Sizes
     check_shapes(path, found, {_name_in(found, p.theirs, sizes): shape(p) for p in places})
     if FINAL_BIAS in found:
         check_shapes(path, found, {FINAL_BIAS: (1, sizes.vocabularies[1])})
-    for name in _POSITIONS:
+    for name in POSITIONS.values():
         if name in found:
             check_shapes(path, found, {name: (sizes.positions, sizes.d_model)})
 

@@ -15,9 +15,14 @@ from torch import Tensor
 
 from interlingua.model.architecture import Architecture
 
-__all__ = ["FINAL_BIAS", "Place", "correspondence", "half_and_half", "in_turn"]
+__all__ = ["FINAL_BIAS", "POSITIONS", "Place", "correspondence", "half_and_half", "in_turn"]
 
 FINAL_BIAS = "final_logits_bias"
+POSITIONS = {
+    "source_embedding.positions.table": "model.encoder.embed_positions.weight",
+    "target_embedding.positions.table": "model.decoder.embed_positions.weight",
+}
+"""Where a file holds them, their names are these; the paper's are not stored."""
 
 _ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 

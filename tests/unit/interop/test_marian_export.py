@@ -21,6 +21,7 @@ CASES = [
     ("untied-biased", False, {}),
     ("6+6", True, {}),
     ("12+1", True, {}),
+    ("tied", True, {"positions": "learned"}),
 ]
 
 
@@ -94,7 +95,6 @@ def test_an_imported_model_goes_out_again_as_it_came_in(tmp_path: Path) -> None:
     ("changes", "words"),
     [
         ({"norm": "pre"}, "normalises after every sublayer"),
-        ({"positions": "learned"}, "has sinusoidal positions"),
         ({"activation": "swiglu"}, "knows relu, gelu and swish"),
         ({"d_k": 4}, "heads of d_model / heads only"),
     ],

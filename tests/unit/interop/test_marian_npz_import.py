@@ -11,7 +11,10 @@ from marian_folders import ENGLISH, GERMAN
 from marian_npz_folders import OPTIONS, make_npz_folder, save_npz
 
 from interlingua.batching.batch import pad_sources
+from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
+from interlingua.interop.export import export_model
 from interlingua.interop.import_model import import_model
 from interlingua.interop.marian_npz_import import marian_positions
 from interlingua.interop.marian_yaml import read_settings, read_vocabulary
@@ -183,6 +186,35 @@ def test_it_says_that_marian_itself_was_not_at_hand(
     assert "Marian: en to de" in told.out
     assert "never compared with Marian itself" in (tmp_path / "a" / "README.md").read_text()
     assert main(["translate", str(tmp_path / "a"), ENGLISH[0]]) == 0
+
+
+@pytest.mark.slow
+def test_what_came_in_goes_out_to_other_programs_and_comes_back(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2", reason="needs the export extra: ctranslate2")
+    make_npz_folder(tmp_path / "npz", layers=(1, 2))
+    import_model(tmp_path / "npz", tmp_path / "model", **LANGUAGES)
+    (tmp_path / "some.en").write_text("\n".join(ENGLISH[:3]), encoding="utf-8")
+    ours = load_model_folder(tmp_path / "model")
+    weights = parameters_of(ours.model)
+    for form in ("marian", "ctranslate2", "argos"):
+        if form == "argos":
+            pytest.importorskip("onnx", reason="needs the export extra: onnx")
+        exported = export_model(
+            tmp_path / "model", tmp_path / form, format_name=form, verify=(tmp_path / "some.en",)
+        )
+        assert exported.proof is not None
+        assert all(each.agreement == 1.0 or each.near_ties for each in exported.proof.comparisons)
+        if form == "argos":
+            continue
+        import_model(tmp_path / form, tmp_path / f"{form}-back", **LANGUAGES)
+        back = load_model_folder(tmp_path / f"{form}-back")
+        assert back.model.architecture.positions == "learned"
+        again = parameters_of(back.model)
+        assert weights.keys() == again.keys()
+        assert all(torch.equal(weights[name], again[name]) for name in weights)
+        for text in ENGLISH:
+            wanted = ours.tokenizers.source.encode(text).ids
+            assert back.tokenizers.source.encode(text).ids == wanted
 
 
 REFUSED = [
