@@ -1,13 +1,15 @@
 """A server that is attacked goes on answering; the same at full length is ``make prove-server``."""
 
+import signal
 import time
 from collections.abc import Iterator
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from server_attacks import attack_slowly, fuzz, leave, overload, percentile
-from serving import GOLDEN, RunningServer, serving
+from serving import GOLDEN, Answer, RunningServer, serving
 
 FLAGS = ("--deadline", "300", "--max-per-client", "100000")
 
@@ -75,5 +77,34 @@ def test_clients_that_leave_cost_nothing(server: RunningServer) -> None:
     assert worker_of(server) == worker
 
 
-def test_a_long_head_is_refused(server: RunningServer) -> None:
-    assert server.ask("GET", "/" + "x" * 20_000).status in (400, 414, 431)
+def test_a_server_that_is_told_to_stop_under_load_tells_nobody_half_an_answer() -> None:
+    answers: list[Answer | OSError | HTTPException] = []
+    with serving(GOLDEN, flags=FLAGS) as stopping:
+
+        def ask() -> None:
+            while True:
+                try:
+                    answers.append(
+                        stopping.post("/translate", q="3 1 2", source="digits", target="reverse")
+                    )
+                except (OSError, HTTPException) as error:
+                    answers.append(error)
+                    return
+
+        clients = [Thread(target=ask) for _ in range(8)]
+        for client in clients:
+            client.start()
+        while not answers:
+            time.sleep(0.05)
+        told = time.monotonic()
+        stopping.process.send_signal(signal.SIGTERM)
+        stopping.process.wait(60)
+        took = time.monotonic() - told
+        for client in clients:
+            client.join()
+    whole = [each for each in answers if isinstance(each, Answer)]
+    assert whole
+    assert not any(isinstance(each, IncompleteRead) for each in answers)
+    for each in whole:
+        assert each.status == 503 or each.json == {"translatedText": "2 1 3"}
+    assert took <= 12.0

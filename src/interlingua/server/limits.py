@@ -32,6 +32,10 @@ HEADERS = {
 """What goes with every answer."""
 
 
+_LONGEST_PATH, _LONGEST_HEADERS = 8_192, 16_384
+"""Bytes; form fields in an address have to be within the first."""
+
+
 class Guard:
     """Lets a request in if its Host is ours, no other site's page sent it, and its client has not too many; looks after answers.
 
@@ -74,6 +78,10 @@ class Guard:
                 answer.log(self._metrics.route_of(scope["path"]))
 
     def _refusal(self, scope: Scope, client: str) -> ASGIApp | None:
+        if len(scope["raw_path"]) + len(scope["query_string"]) > _LONGEST_PATH:
+            return _refuse(414, "Invalid request: the address is too long")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _LONGEST_HEADERS:
+            return _refuse(431, "Invalid request: the headers are too long")
         headers = Headers(scope=scope)
         if not self._is_ours(headers.get("host", "")):
             return _refuse(400, "This host is not served here")
