@@ -105,7 +105,11 @@ class _Writer:
             pieces.append(self._atoms(at, first))
             pieces.append(self._space_before(node, first, last, end))
             pieces.append(node.opening + self.write(node.children, first, last) + node.closing)
-            if first == last == 0 and self.run.text[node.end : node.end + 1].isspace():
+            if (
+                first == last == 0 < end
+                and not self.atoms[0].before
+                and self.run.text[node.end : node.end + 1].isspace()
+            ):
                 pieces.append(" ")
             at = max(at, last)
         pieces.append(self._atoms(at, end))
