@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # What opens exports in the tests: transformers.js for Node.js from npm, and playwright, which drives the system's Chromium.
 NODE_READY := tests/javascript/node_modules/.ready
 BROWSER_READY := $(VENV)/.browser-ready
+# An environment of its own: LibreTranslate pins older versions of what is used here.
+LIBRETRANSLATE := .venv-libretranslate
 # One process of tests a core, one thread each; a process that runs out of tests takes over some of another's.
 SPREAD := --numprocesses logical --dist worksteal
 
@@ -48,10 +50,14 @@ $(BROWSER_READY): $(READY)
 	@touch $@
 
 .PHONY: runtimes test-runtimes
-runtimes: $(NODE_READY) $(BROWSER_READY) ## transformers.js and playwright for the tests (0.7 GB); needs Node.js, npm and Chromium
+runtimes: $(NODE_READY) $(BROWSER_READY) $(LIBRETRANSLATE)/.ready ## transformers.js, playwright, LibreTranslate for the tests (1.2 GB); needs Node.js, npm and Chromium
 
-test-runtimes: runtimes ## exports opened by transformers.js in Node.js and by Chromium
+test-runtimes: runtimes ## exports opened by transformers.js in Node.js, by Chromium, Argos Translate and LibreTranslate
 	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime
+
+.PHONY: test-browser
+test-browser: $(BROWSER_READY) ## the page in Chromium, on a desk and on a phone (minutes)
+	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser
 
 check: $(READY) ## format, lint, types, imports, spelling
 	$(BIN)/ruff format --check .
@@ -120,7 +126,6 @@ prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; half 
 	$(BIN)/python benchmarks/prove_scale.py
 
 # An environment of its own (0.6 GB, no torch): LibreTranslate pins older versions of what is used here.
-LIBRETRANSLATE := .venv-libretranslate
 $(LIBRETRANSLATE)/.ready:
 	$(PYTHON) -m venv $(LIBRETRANSLATE)
 	$(LIBRETRANSLATE)/bin/python -m pip install --quiet libretranslate==1.9.6 argos-translate-lt==1.12.1

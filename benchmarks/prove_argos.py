@@ -38,6 +38,8 @@ package.install_from_path(Path(sys.argv[1]))
 translation = translate.get_translation_from_codes(source, target)
 print("\\n" + json.dumps([translation.translate(text) for text in texts]))
 """
+AT_LEAST = 0.98
+"""Of a beam: Argos Translate divides by length^0.2, ours by the penalty of its model, and near-ties fall either way."""
 SERVER = "from libretranslate import main; main()"
 
 
@@ -69,10 +71,11 @@ def main() -> None:
             ours = [each.text for each in translator.translate(texts, beam_size=beam_size)]
             environment = surroundings(folder, beam_size)
             theirs = argos(asked.python, package, codes, texts, environment)
-            agreed &= tell(f"Argos Translate, beam {beam_size}", texts, ours, theirs)
+            least = len(texts) if beam_size == 1 else AT_LEAST * len(texts)
+            agreed &= tell(f"Argos Translate, beam {beam_size}", texts, ours, theirs) >= least
         with serving(asked.python, environment, codes) as address:
             theirs = ask(address, texts, codes)
-        agreed &= tell("LibreTranslate, beam 4", texts, ours, theirs)
+        agreed &= tell("LibreTranslate, beam 4", texts, ours, theirs) >= AT_LEAST * len(texts)
     sys.exit(0 if agreed else 1)
 
 
@@ -151,13 +154,13 @@ def ask(address: str, texts: list[str], codes: tuple[str, str]) -> list[str]:
         return json.load(answer)["translatedText"]
 
 
-def tell(who: str, texts: list[str], ours: list[str], theirs: list[str]) -> bool:
+def tell(who: str, texts: list[str], ours: list[str], theirs: list[str]) -> int:
     same = sum(one == other for one, other in zip(ours, theirs, strict=True))
     print(f"{who}: {same} of {len(ours)} the same text")
     for text, one, other in zip(texts, ours, theirs, strict=True):
         if one != other:
             print(f"  {text!r}\n    here  {one!r}\n    there {other!r}")
-    return same == len(ours)
+    return same
 
 
 if __name__ == "__main__":

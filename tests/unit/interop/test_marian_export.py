@@ -2,17 +2,22 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from marian_folders import make_marian_folder, transformers
+from random_models import SHAPES, SOURCES, TARGETS, random_model
 
-from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.checkpoints.model_folder import build, load_model_folder, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
 from interlingua.interop.export import export_model
 from interlingua.interop.import_model import import_model
+from interlingua.tokenization import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
 
 CASES = [
     ("tied", True, {}),
@@ -111,5 +116,31 @@ def test_what_marian_cannot_hold_is_refused(
     assert main(["export", str(folder), "--format", "marian", "--output", out]) == 8
     told = capsys.readouterr().err
     assert words in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kind": "bpe", "byte_level": True}, "a byte-level tokenizer cannot be written"),
+        ({"kind": "wordpiece"}, "a wordpiece tokenizer cannot be written"),
+        ({"kind": "word"}, "a word tokenizer cannot be written"),
+    ],
+)
+def test_what_is_no_sentencepiece_model_is_refused_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, Any], words: str
+) -> None:
+    loaded = random_model(SHAPES["tied"])
+    other = train_tokenizer([*SOURCES, *TARGETS], vocabulary_size=340, **settings)
+    pair = TokenizerPair(other, other, shared=True)
+    torch.manual_seed(0)
+    changed = replace(loaded, model=build(SHAPES["tied"], pair), tokenizers=pair)
+    save_model_folder(tmp_path / "model", changed, parameters_of(changed.model), "# A card\n")
+    out = str(tmp_path / "out")
+    assert main(["export", str(tmp_path / "model"), "--format", "marian", "--output", out]) == 8
+    told = capsys.readouterr().err
+    assert words in told
+    assert "train a bpe, unigram or char tokenizer without byte_level" in told
     assert told.count("\n") == 1
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,6 @@
-"""Exports of a trained model in the programs that they are for: transformers.js under Node.js, the page in Chromium.
+"""Exports of a trained model in the programs that they are for.
+
+transformers.js under Node.js, the page in Chromium, the package in Argos Translate and a LibreTranslate server.
 
 The model has learnt to count for some seconds: enough that what it writes depends on what it reads, so little that its
 decisions are close ones, which arithmetic that is not quite ours would take the other way.
@@ -22,7 +24,8 @@ RO = ["unu", "două", "trei", "patru", "cinci", "șase", "șapte", "opt", "nouă
 EN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 NUMBERS = dict(zip(RO, EN, strict=True))
 TRAIN = (
-    "train --source train.ro --target train.en --run-dir run --model.preset tiny --model.d-model 32 "
+    "train --source train.ro --target train.en --run-dir run --tokenization.kind bpe "
+    "--tokenization.vocabulary-size 340 --model.preset tiny --model.d-model 32 "
     "--model.d-ff 64 --model.dropout 0 --batching.batch-tokens 512 --training.steps 200 "
     "--training.validate-every 200 --training.validate-sentences 20 --training.schedule linear "
     "--training.warmup-steps 40 --training.peak-learning-rate 0.005 --training.threads 1"
@@ -94,3 +97,26 @@ def test_the_page_writes_the_same_text_in_chromium(
         assert len(set(colours)) > 10
         assert page.requests == [path.as_uri()]
         assert page.complaints == []
+
+
+def test_argos_translate_and_a_libretranslate_server_write_the_same_text(
+    trained: Path, tmp_path: Path
+) -> None:
+    root = Path(__file__).parents[3]
+    python = root / ".venv-libretranslate/bin/python"
+    if not python.exists():
+        pytest.skip("LibreTranslate is not there; make runtimes")
+    sentences = tmp_path / "sentences"
+    sentences.write_text(
+        "".join(" ".join(words) + "\n" for words in count(3, 100)), encoding="utf-8"
+    )
+    script = root / "benchmarks/prove_argos.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(trained), str(sentences), "--python", str(python)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Argos Translate, beam 1: 100 of 100 the same text" in done.stdout
+    assert "LibreTranslate, beam 4: " in done.stdout
