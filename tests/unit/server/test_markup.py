@@ -84,7 +84,7 @@ def test_an_element_whose_words_are_lost_is_not() -> None:
     [run] = read_markup("a <b>cat</b> sleeps", HTML)
     assert isinstance(run, Run)
     atoms = atoms_of("a cat sleeps", "SCHLÄFT", [(2, 0)], 0, "")
-    assert place(run, atoms, "") == "<b></b>SCHLÄFT"
+    assert place(run, atoms, "") == "<b></b> SCHLÄFT"
 
 
 WORDS = ["cat", "dog.", "a", "12", "(red)", "don't", "&amp;", "&copy;", "&#233;t&#233;", "x&lt;y"]
