@@ -55,6 +55,10 @@ runtimes: $(NODE_READY) $(BROWSER_READY) $(LIBRETRANSLATE)/.ready ## transformer
 test-runtimes: runtimes ## exports opened by transformers.js in Node.js, by Chromium, Argos Translate and LibreTranslate
 	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime
 
+.PHONY: test-browser
+test-browser: $(BROWSER_READY) ## the page in Chromium, on a desk and on a phone (minutes)
+	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser
+
 check: $(READY) ## format, lint, types, imports, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 // Questions to the server, or to the answers that stand in an exported file.
 
+import {language} from "./dom.js";
+
 /** Answers by question, for the file that is exported. */
 const known = new Map();
 const held = document.getElementById("answers");
@@ -59,14 +61,6 @@ async function post(path, body, signal) {
 export async function models() {
   const {models: found} = await ask("models", {});
   return found.map((model) => ({...model, source_name: language(model.source_lang), target_name: language(model.target_lang)}));
-}
-
-function language(code) {
-  try {
-    return new Intl.DisplayNames(["en"], {type: "language"}).of(code) ?? code;
-  } catch {
-    return code; // no code that a browser knows
-  }
 }
 
 /** What was asked and answered since the sentence changed: what an exported file needs. */

@@ -1,6 +1,6 @@
 // The frame: which model, which view, which sentence, what is switched off.
 
-import {h, debounce} from "./dom.js";
+import {h, debounce, spoken} from "./dom.js";
 import {state, set, listen, linkTo, switches} from "./state.js";
 import {ask, models, isExported} from "./api.js";
 import {exportBar} from "./export.js";
@@ -47,8 +47,10 @@ class Page extends HTMLElement {
     this.append(
       h("header", {}, h("div", {class: "top"}, h("h1", {}, "Interlingua"), h("label", {for: "model", class: "hidden"}, "Model"), this.model),
         h("nav", {"aria-label": "Views"}, this.tabs)),
-      isExported ? h("p", {class: "note"}, "A saved page: it holds what was looked at when it was saved, and works without a network.") : "",
-      this.bar, this.off, this.main,
+      h("section", {"aria-label": "What is looked at"},
+        isExported ? h("p", {class: "note"}, "A saved page: it holds what was looked at when it was saved, and works without a network.") : "",
+        this.bar, this.off),
+      this.main,
       h("footer", {}, exportBar(() => this.main.firstElementChild)));
   }
 
@@ -66,7 +68,7 @@ class Page extends HTMLElement {
     }
     this.bar.hidden = !WITH_SENTENCE.includes(state.view);
     if (document.activeElement !== this.sentence) this.sentence.value = state.t;
-    this.sentence.lang = this.models[state.m].source_lang;
+    this.sentence.lang = spoken(this.models[state.m].source_lang) ?? "en";
     this.model.value = String(state.m);
     const number = Object.values(switches()).flat().length;
     this.off.hidden = !number;

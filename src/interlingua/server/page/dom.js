@@ -53,6 +53,20 @@ export function debounce(call, milliseconds) {
   };
 }
 
+/** The name of a language, or its code where there is none. */
+export function language(code) {
+  try {
+    return new Intl.DisplayNames(["en"], {type: "language"}).of(code) ?? code;
+  } catch {
+    return code; // no code that a browser knows
+  }
+}
+
+/** The code of a language for whoever reads aloud, or nothing where it is no language that people speak. */
+export function spoken(code) {
+  return language(code) === code ? null : code;
+}
+
 /** A label with its control. */
 export function field(label, control, hint) {
   return h("label", {class: "field"}, h("span", {class: "label"}, label), control, hint ? h("span", {class: "quiet"}, hint) : null);

@@ -1,6 +1,6 @@
 // Who looks at whom: every layer and head of the three attentions, in subwords or words.
 
-import {h, choice, number, word} from "./dom.js";
+import {h, choice, number, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask} from "./api.js";
 import {View} from "./view.js";
@@ -48,7 +48,8 @@ class Attention extends View {
       ` aligns best: it links words that belong together more than any other, over ${best.sentences} sentence pairs`,
       best.step === "reading" ? " (one step after the word is written, as the decoder reads it)." : "."] : null;
     return [
-      h("p", {}, h("span", {lang: trace.source_lang}, trace.source), " → ", h("strong", {lang: trace.target_lang}, trace.target)),
+      h("h2", {class: "hidden"}, "Attention"),
+      h("p", {}, h("span", {lang: spoken(trace.source_lang)}, trace.source), " → ", h("strong", {lang: spoken(trace.target_lang)}, trace.target)),
       h("div", {class: "controls"},
         choice("Which attention", "kind", Object.entries(KINDS), state.kind, (kind) => set({kind, layer: null, head: null})),
         h("label", {class: "field"}, h("span", {class: "label"}, `Layer ${map.layer} of ${maps.at(-1).layer}`),

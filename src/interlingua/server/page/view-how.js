@@ -1,6 +1,6 @@
 // How it works: the sentence walked through the architecture with its own real numbers, and parts of it switched off.
 
-import {h, choice, number, word} from "./dom.js";
+import {h, choice, number, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask} from "./api.js";
 import {View} from "./view.js";
@@ -48,7 +48,7 @@ class How extends View {
     const select = (text, name, value, count) => h("label", {class: "field"}, h("span", {class: "label"}, text),
       h("select", {onchange: (event) => set({[name]: Number(event.target.value)})}, Array.from({length: count}, (_, n) => h("option", {value: n + 1, selected: n + 1 === value}, n + 1))));
     return [
-      h("p", {class: "verdict"}, h("strong", {lang: trace.target_lang}, trace.target || "(nothing)"), changed && trace.target !== plain.target ? [" instead of ", h("span", {lang: trace.target_lang}, plain.target)] : changed ? " (the same as with all parts)" : ""),
+      h("p", {class: "verdict"}, h("strong", {lang: spoken(trace.target_lang)}, trace.target || "(nothing)"), changed && trace.target !== plain.target ? [" instead of ", h("span", {lang: spoken(trace.target_lang)}, plain.target)] : changed ? " (the same as with all parts)" : ""),
       past ? this.emergence(about, past, step) : null,
       h("h2", {}, "The sentence, step by step"),
       h("div", {class: "controls"},
@@ -64,7 +64,7 @@ class How extends View {
       onchange: (event) => set({ckpt: steps[Number(event.target.value)]})});
     return h("section", {}, h("h2", {}, "How attention emerged"),
       h("p", {class: "controls"}, h("label", {class: "field"}, h("span", {class: "label"}, `Checkpoint at step ${step.toLocaleString("en")}`), slider)),
-      h("p", {}, "Then it translated: ", h("strong", {lang: past.trace.target_lang}, past.own || "(nothing)")),
+      h("p", {}, "Then it translated: ", h("strong", {lang: spoken(past.trace.target_lang)}, past.own || "(nothing)")),
       maps.length ? heat({rows: past.trace.target_tokens.map((token) => word(token.text)), columns: past.trace.source_tokens.map((token) => word(token.text)),
         values: average(maps.at(-1).weights), name: `Attention to the source at step ${step}, last layer, the mean of its heads`, cell: 22}) : null);
   }

@@ -1,6 +1,6 @@
 // Two panes. Words are coloured by probability on demand, point at each other, and open their alternatives.
 
-import {h, debounce, doubt, percent, word} from "./dom.js";
+import {h, debounce, doubt, percent, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask, isExported} from "./api.js";
 import {View} from "./view.js";
@@ -59,8 +59,8 @@ class Translate extends View {
     const model = this.models[state.m];
     this.languages[0].textContent = model.source_name;
     this.languages[1].textContent = model.target_name;
-    this.input.lang = model.source_lang;
-    this.output.lang = model.target_lang;
+    this.input.lang = spoken(model.source_lang) ?? "en";
+    this.output.lang = spoken(model.target_lang) ?? "en";
     if (document.activeElement !== this.input) this.input.value = state.t;
   }
 
@@ -136,7 +136,7 @@ class Translate extends View {
         "aria-label": `${label(part.target_tokens, group)}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [label(part.source_tokens, source)] : []).join(", ") || "nothing"}; other words`},
         label(part.target_tokens, group));
     });
-    return h("div", {class: "pair"}, h("p", {lang: model.source_lang}, sourceSpans), h("p", {lang: model.target_lang}, targetButtons));
+    return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang)}, sourceSpans), h("p", {lang: spoken(model.target_lang)}, targetButtons));
   }
 
   /** What the model could have written in place of a word; choosing one translates again from there. */

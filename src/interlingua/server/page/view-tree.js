@@ -1,6 +1,6 @@
 // The beam tree, alive: what search kept and pruned, and what it does when somebody pins, cuts, forces, bans or types.
 
-import {h, field, number, percent, word} from "./dom.js";
+import {h, field, number, percent, spoken, word} from "./dom.js";
 import {state, set, switches, link} from "./state.js";
 import {ask} from "./api.js";
 import {View} from "./view.js";
@@ -17,8 +17,8 @@ class Tree extends View {
   build() {
     this.beam = h("input", {type: "range", min: 1, max: 12, id: "beam", onchange: (event) => this.edit({w: Number(event.target.value)})});
     this.alpha = h("input", {type: "range", min: 0, max: 2, step: 0.1, id: "alpha", onchange: (event) => this.edit({a: Number(event.target.value)})});
-    this.beamText = h("output", {for: "beam"});
-    this.alphaText = h("output", {for: "alpha"});
+    this.beamText = h("strong", {});
+    this.alphaText = h("strong", {});
     this.force = h("input", {type: "text", onchange: (event) => this.edit({force: list(event.target.value)})});
     this.ban = h("input", {type: "text", onchange: (event) => this.edit({ban: list(event.target.value)})});
     this.typed = h("input", {type: "text", onchange: (event) => this.edit({typed: event.target.value.trim()})});
@@ -26,6 +26,7 @@ class Tree extends View {
     this.compareButton = h("button", {type: "button", onclick: () => this.compare()}, "Keep this tree to compare");
     this.node = h("section", {class: "node", "aria-label": "The chosen word", hidden: true});
     return [
+      h("h2", {class: "hidden"}, "Beam tree"),
       h("div", {class: "controls"},
         h("label", {class: "field"}, h("span", {class: "label"}, "Beam size ", this.beamText), this.beam),
         h("label", {class: "field"}, h("span", {class: "label"}, "Length penalty ", this.alphaText), this.alpha),
@@ -105,7 +106,7 @@ class Tree extends View {
       h("caption", {}, "Finished targets, best first"),
       h("thead", {}, h("tr", {}, ["Target", "Score", "Sum", "Length"].map((each) => h("th", {scope: "col"}, each)))),
       h("tbody", {}, tree.finished.map((each, place) => h("tr", {class: place ? "" : "best"},
-        h("td", {lang: this.models[state.m].target_lang}, each.text, others && !others.has(each.text) ? h("span", {class: "quiet"}, " (only here)") : ""),
+        h("td", {lang: spoken(this.models[state.m].target_lang)}, each.text, others && !others.has(each.text) ? h("span", {class: "quiet"}, " (only here)") : ""),
         h("td", {}, number(each.score)), h("td", {}, number(each.total)), h("td", {}, each.length))))));
   }
 

@@ -1,0 +1,72 @@
+"""What is saved is whole: pictures, numbers, and the page as one file that opens without a network."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytestmark = [pytest.mark.runtime, pytest.mark.proof]
+
+
+def save(page: Any, name: str) -> bytes:
+    with page.expect_download() as started:
+        page.get_by_role("button", name=name, exact=True).click()
+    return Path(started.value.path()).read_bytes()
+
+
+def test_a_view_is_saved_as_picture_and_numbers(look: Any) -> None:
+    page = look("tree")
+    picture = ElementTree.fromstring(save(page, "SVG"))
+    assert picture.tag.endswith("svg")
+    assert len(list(picture.iter())) > 20
+    assert save(page, "PNG").startswith(b"\x89PNG")
+    assert json.loads(save(page, "JSON"))["tree"]["finished"][0]["text"] == "4 3 2 1"
+
+
+def opened_offline(chromium: Any, path: Path) -> tuple[Any, list[str]]:
+    context = chromium.new_context(offline=True)
+    page, said = context.new_page(), []
+    page.set_default_timeout(40_000)
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type == "error" else None
+    )
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("look-page nav a")
+    return page, said
+
+
+def test_the_saved_page_opens_without_a_network(look: Any, chromium: Any, tmp_path: Path) -> None:
+    page = look("tree")
+    path = tmp_path / "saved.html"
+    path.write_bytes(save(page, "one HTML page"))
+    saved, said = opened_offline(chromium, path)
+    saved.wait_for_selector("tr.best td")
+    assert saved.locator("tr.best td").first.inner_text() == "4 3 2 1"
+    assert "A saved page" in saved.locator("body").inner_text()
+    assert not said
+    saved.context.close()
+
+
+def test_the_command_writes_a_page_with_every_view_of_a_sentence(
+    chromium: Any, run_folder: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "interlingua", "inspect", str(run_folder), "1 2 3"]
+    subprocess.run([*command, "--output", str(tmp_path)], check=True, capture_output=True)
+    page, said = opened_offline(chromium, tmp_path / "look.html")
+    for name, wanted in (
+        ("Translate", ".output"),
+        ("Attention", ".heat-map"),
+        ("Beam tree", "tr.best"),
+        ("Each step", "table.steps"),
+        ("How it works", ".part"),
+        ("Embeddings & positions", ".map"),
+    ):
+        page.get_by_role("link", name=name).click()
+        page.wait_for_selector(wanted)
+    assert not said
+    page.context.close()
