@@ -17,7 +17,7 @@ function read() {
   const found = {...structuredClone(USUAL), ...saved};
   if (VIEWS.includes(view)) found.view = view;
   for (const [name, text] of new URLSearchParams(query ?? "")) {
-    if (!(name in USUAL) || name === "view") continue;
+    if (!Object.hasOwn(USUAL, name) || name === "view") continue;
     const value = parse(text, USUAL[name]);
     if (value !== undefined) found[name] = value;
   }
