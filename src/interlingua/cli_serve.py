@@ -1,9 +1,10 @@
 """The ``serve`` command: models on the network."""
 
 from pathlib import Path
+from typing import Literal
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import note
+from interlingua.cli_streams import note, say
 from interlingua.errors import ConfigError
 from interlingua.server.settings import ServerSettings
 
@@ -17,6 +18,8 @@ def serve(
     *model: Path,
     host: str = "127.0.0.1",
     port: int = 5000,
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto",
+    new_key: str | None = None,
     limits: ServerSettings = _LIMITS,
     machine: MachineFlags = _MACHINE,
 ) -> None:
@@ -26,7 +29,16 @@ def serve(
         model: run folders or model folders, one for each pair of languages.
         host: address to listen at; 0.0.0.0 for every one that the machine has.
         port: port to listen at; 0 for one that is free.
+        dtype: numbers of the matrix products; bfloat16 and int8 are faster on a CPU, and not always the same words.
+        new_key: make a key of this name, add its hash to the file of --api-keys, print it, and serve nothing.
     """
+    if new_key is not None:
+        if limits.api_keys is None:
+            raise ConfigError("flag --new-key: name the file of keys too: --api-keys FILE")
+        from interlingua.server.keys import add_key
+
+        say(add_key(limits.api_keys, new_key) + "\n")
+        return
     if not model:
         raise ConfigError("no model is given; name a run folder or a model folder")
     try:
@@ -41,6 +53,7 @@ def serve(
         host=host,
         port=port,
         device=machine.device,
+        dtype=dtype,
         threads=machine.threads,
         say=note,
     )

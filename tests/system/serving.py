@@ -35,6 +35,8 @@ class Answer:
 class RunningServer:
     process: subprocess.Popen[str]
     port: int
+    log: str = ""
+    """What it wrote to standard error after it began, once it has ended."""
 
     @property
     def address(self) -> str:
@@ -47,7 +49,7 @@ class RunningServer:
         body: bytes | str | None = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
@@ -64,11 +66,13 @@ class RunningServer:
 
 
 @contextmanager
-def serving(*models: Path, flags: tuple[str, ...] = ()) -> Iterator[RunningServer]:
+def serving(
+    *models: Path, flags: tuple[str, ...] = (), threads: int = 1
+) -> Iterator[RunningServer]:
     """Serve ``models`` at a free port until the block ends; then stop as a service manager does."""
     command = [sys.executable, "-m", "interlingua", "serve", *map(str, models)]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--threads", "1", *flags],
+        [*command, "--port", "0", "--threads", str(threads), *flags],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -78,15 +82,17 @@ def serving(*models: Path, flags: tuple[str, ...] = ()) -> Iterator[RunningServe
         first = process.stderr.readline()
         found = re.search(r" at http://127\.0\.0\.1:(\d+)$", first.strip())
         assert found, first + process.stderr.read()
-        yield RunningServer(process, int(found[1]))
+        running = RunningServer(process, int(found[1]))
+        yield running
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.communicate(timeout=15)
+            log = process.communicate(timeout=60)[1]
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             raise
+    running.log = log
 
 
 def model_between(source: str, target: str, folder: Path) -> Path:

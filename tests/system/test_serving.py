@@ -1,17 +1,25 @@
 """The server as clients of other projects see it: their packages unchanged, against the real command."""
 
 import json
+import os
+import re
+import signal
+import socket
+import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from threading import Thread
 from urllib.parse import urlencode
 
+import deepl
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serving import GOLDEN, RunningServer, model_between, serving
+from serving import GOLDEN, Answer, RunningServer, model_between, serving
 
 from interlingua.cli import main
 from interlingua.inspection.trace import Trace
+from interlingua.server.translation import cut_in_two
 from interlingua.translator import Translator
 
 
@@ -19,7 +27,7 @@ from interlingua.translator import Translator
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """Digits to reverse, and reverse to again."""
     second = model_between("reverse", "again", tmp_path_factory.mktemp("models") / "second")
-    with serving(GOLDEN, second) as running:
+    with serving(GOLDEN, second, flags=("--deadline", "300")) as running:
         yield running
 
 
@@ -150,6 +158,11 @@ def test_only_names_of_this_machine_and_pages_of_this_server_are_answered(
     assert server.ask("POST", "/translate", fields, {"Sec-Fetch-Site": "cross-site"}).status == 403
 
 
+def test_long_heads_are_refused(server: RunningServer) -> None:
+    assert server.get("/" + "x" * 20_000).status == 414
+    assert server.ask("GET", "/", headers={"X": "x" * 20_000}).status == 431
+
+
 def test_every_answer_says_what_a_browser_must_not_do_with_it(server: RunningServer) -> None:
     for answer in (server.get("/"), server.get("/nothing"), server.post("/translate")):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -181,13 +194,13 @@ def test_many_clients_at_once_get_each_their_own_answer(server: RunningServer) -
     wrong: list[str] = []
 
     def ask(number: int) -> None:
-        for digit in range(10):
+        for digit in range(4):
             text = " ".join(f"{number:02}{digit}")
             answer = server.post("/translate", q=text, source="digits", target="reverse")
             if answer.json != {"translatedText": text[::-1]}:
                 wrong.append(f"{text}: {answer.json}")
 
-    clients = [Thread(target=ask, args=(number,)) for number in range(16)]
+    clients = [Thread(target=ask, args=(number,)) for number in range(64)]
     for client in clients:
         client.start()
     for client in clients:
@@ -204,3 +217,212 @@ def test_a_server_that_cannot_start_says_why(
     assert "choose another --host or --port" in capsys.readouterr().err
     assert main(["serve", "--port", "0"]) == 2
     assert "name a run folder or a model folder" in capsys.readouterr().err
+
+
+def read_events(body: bytes) -> list[tuple[str, dict[str, str]]]:
+    events = []
+    for block in body.decode().split("\n\n")[:-1]:
+        name, data = block.split("\n")
+        events.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return events
+
+
+def test_a_translation_comes_piece_by_piece(server: RunningServer) -> None:
+    text = "3 1 2\n\n4 5 "
+    answer = server.post("/translate", q=text, source="digits", target="reverse", stream=True)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *pieces, last = read_events(answer.body)
+    assert last == ("done", {"translatedText": "2 1 3\n\n5 4 "})
+    assert {name for name, _ in pieces} == {"piece"}
+    assert len(pieces) >= 4
+    assert "".join(event["text"] for _, event in pieces) == last[1]["translatedText"]
+
+
+def test_a_stream_of_what_cannot_be_streamed_is_refused(server: RunningServer) -> None:
+    asked = {"source": "digits", "target": "reverse", "stream": True}
+    assert server.post("/translate", q=["1"], **asked).status == 400
+    assert server.post("/translate", q="1", alternatives=1, **asked).status == 400
+
+
+def worker_of(server: RunningServer) -> int:
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    return int(children.read_text().split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the worker is found in /proc")
+def test_a_dead_worker_is_replaced_and_nobody_notices(server: RunningServer) -> None:
+    dead = worker_of(server)
+    os.kill(dead, signal.SIGKILL)
+    answer = server.post("/translate", q="3 1 2", source="digits", target="reverse")
+    assert answer.json == {"translatedText": "2 1 3"}
+    assert worker_of(server) != dead
+
+
+def test_clients_that_leave_leave_nothing_behind(server: RunningServer) -> None:
+    body = json.dumps({"q": "1 2 3 " * 800, "source": "digits", "target": "reverse"}).encode()
+    for stream in (b"false", b"true"):
+        asked = body[:-1] + b', "stream": ' + stream + b"}"
+        head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(asked)}\r\n\r\n"
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", server.port)) as client:
+                client.sendall(head.encode() + asked)
+    answer = server.post("/translate", q="3 1 2", source="digits", target="reverse")
+    assert answer.json == {"translatedText": "2 1 3"}
+
+
+def test_the_client_of_deepl_works_unchanged(server: RunningServer) -> None:
+    client = deepl.Translator("any key", server_url=server.address)
+    one = client.translate_text("3 1 2", source_lang="DIGITS", target_lang="REVERSE")
+    assert (one.text, one.detected_source_lang) == ("2 1 3", "DIGITS")
+    several = client.translate_text(["3 1 2", "4 5"], target_lang="REVERSE")
+    assert [each.text for each in several] == ["2 1 3", "5 4"]
+    marked = client.translate_text(
+        "<x>3</x> 1 2", source_lang="DIGITS", target_lang="REVERSE", tag_handling="xml"
+    )
+    assert re.sub("</?x>", "", marked.text) == "2 1 3"
+    assert marked.text.count("<x>") == marked.text.count("</x>") == 1
+    assert [each.code for each in client.get_source_languages()] == ["DIGITS", "REVERSE"]
+    assert [each.code for each in client.get_target_languages()] == ["REVERSE", "AGAIN"]
+    assert client.get_usage().character.count > 0
+    with pytest.raises(deepl.DeepLException, match="FR is not supported"):
+        client.translate_text("1", target_lang="FR")
+
+
+def test_markup_comes_through(server: RunningServer) -> None:
+    document = "<ul class='a'><li>3 <b>1</b> 2</li>\n<li>4 &amp; 5<br></li></ul>"
+    for target in ("reverse", "again"):
+        answer = server.post(
+            "/translate", q=document, source="digits", target=target, format="html"
+        ).json
+        assert re.findall("<[^>]*>", answer["translatedText"]) == re.findall("<[^>]*>", document)
+        assert answer["translatedText"].count("&amp;") == 1
+
+
+def zipped(**members: str) -> bytes:
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/").replace("_xml", ".xml"), content)
+    return written.getvalue()
+
+
+def translate_file(server: RunningServer, name: str, content: bytes) -> Answer:
+    parts = [f'name="file"; filename="{name}"', 'name="source"', 'name="target"']
+    values = [content, b"digits", b"reverse"]
+    body = b"".join(
+        b"--b\r\nContent-Disposition: form-data; " + part.encode() + b"\r\n\r\n" + value + b"\r\n"
+        for part, value in zip(parts, values, strict=True)
+    )
+    kind = {"Content-Type": "multipart/form-data; boundary=b"}
+    return server.ask("POST", "/translate_file", body + b"--b--\r\n", kind)
+
+
+def fetch(server: RunningServer, answer: Answer) -> bytes:
+    assert answer.status == 200, answer.body
+    fetched = server.get(answer.json["translatedFileUrl"].removeprefix(server.address))
+    assert fetched.headers["content-disposition"].startswith("attachment; ")
+    return fetched.body
+
+
+def test_files_come_back_translated_and_otherwise_as_they_were(server: RunningServer) -> None:
+    assert fetch(server, translate_file(server, "a.txt", b"3 1 2\n\n4 5\n")) == b"2 1 3\n\n5 4\n"
+    assert fetch(server, translate_file(server, "a.html", b"<p>3 1 2</p>")) == b"<p>2 1 3</p>"
+    cues = b"1\n00:00:01,000 --> 00:00:02,000\n3 1\n2\n\n2\n00:00:03,000 --> 00:00:04,000\n4 5\n"
+    expected = (
+        b"1\n00:00:01,000 --> 00:00:02,000\n2 1\n3\n\n2\n00:00:03,000 --> 00:00:04,000\n5 4\n"
+    )
+    assert fetch(server, translate_file(server, "a.srt", cues)) == expected
+    odt = zipped(mimetype="odt", content_xml="<o><text:p>3 <text:span>1</text:span> 2</text:p></o>")
+    with zipfile.ZipFile(BytesIO(fetch(server, translate_file(server, "a.odt", odt)))) as archive:
+        assert archive.read("mimetype") == b"odt"
+        inside = archive.read("content.xml").decode()
+    assert re.sub("</?text:span>", "", inside) == "<o><text:p>2 1 3</text:p></o>"
+    word = (
+        "<w:p><w:r><w:t>3 </w:t></w:r><w:r><w:b/><w:t>1 2</w:t></w:r>"
+        "<w:r><w:br/></w:r><w:r><w:t>4 5</w:t></w:r></w:p>"
+    )
+    docx = zipped(word__document_xml=word, word__styles_xml="<w:p><w:t>6 7</w:t></w:p>")
+    with zipfile.ZipFile(BytesIO(fetch(server, translate_file(server, "a.docx", docx)))) as archive:
+        inside = archive.read("word/document.xml").decode()
+        assert archive.read("word/styles.xml") == b"<w:p><w:t>6 7</w:t></w:p>"
+    texts = re.findall("<w:t[^>]*>([^<]*)</w:t>", inside)
+    assert (len(texts), "".join(texts[:2]), texts[2]) == (3, "2 1 3", "5 4")
+    assert inside.count("<w:r>") == inside.count("</w:r>") == 4
+    assert inside.count("<w:b/>") == 1
+
+
+def test_files_that_are_none_or_too_large_are_refused(server: RunningServer) -> None:
+    for name, content, status in (
+        ("a.exe", b"x", 400),
+        ("a.docx", b"no archive", 400),
+        ("a.docx", zipped(word__document_xml="0" * 100_000_001), 413),
+        ("a.txt", b"\xff\xfa", 400),
+        ("a.txt", b"1" * 5_000_001, 413),
+    ):
+        answer = translate_file(server, name, content)
+        assert (answer.status, answer.json.keys()) == (status, {"error"}), name
+    assert server.get("/download_file/nothing.txt").status == 404
+    assert server.get("/download_file/..%2f..%2fetc%2fpasswd").status == 404
+
+
+def test_operators_see_numbers_and_no_texts(server: RunningServer) -> None:
+    server.get("/a/secret/path")
+    server.post("/translate", q="3 1 2", source="digits", target="reverse")
+    told = server.get("/metrics").body.decode()
+    assert 'route="/translate",status="200"' in told
+    assert 'route="other",status="404"' in told
+    assert "secret" not in told
+    assert "interlingua_ready 1.0" in told
+
+
+def test_the_specification_names_every_route_and_its_page_needs_no_other_site(
+    server: RunningServer,
+) -> None:
+    paths = server.get("/spec").json["paths"]
+    assert {"/translate", "/detect", "/languages", "/v2/translate", "/translate_file"} <= set(paths)
+    for path in ("/docs", "/docs/reference.js", "/docs/reference.css"):
+        answer = server.get(path)
+        assert answer.status == 200
+        assert b"//" not in re.sub(rb"^// .*$", b"", answer.body, flags=re.MULTILINE)
+
+
+def test_keys_suggestions_and_the_log_are_as_the_operator_wants(tmp_path: Path, capsys) -> None:
+    keys, kept = tmp_path / "keys", tmp_path / "kept.jsonl"
+    assert main(["serve", "--new-key", "ana", "--api-keys", str(keys)]) == 0
+    key = capsys.readouterr().out.strip()
+    assert key not in keys.read_text()
+    flags = ("--api-keys", str(keys), "--suggestions", str(kept), "--log-requests")
+    asked = {"q": "3 1 2", "source": "digits", "target": "reverse"}
+    with serving(GOLDEN, flags=flags) as server:
+        assert server.post("/translate", **asked).status == 400
+        assert server.post("/translate", **asked, api_key="wrong").status == 403
+        assert server.post("/translate", **asked, api_key=key).status == 200
+        assert server.get("/metrics").status == 400
+        bearer = {"Authorization": f"Bearer {key}"}
+        assert server.ask("GET", "/metrics", headers=bearer).status == 200
+        suggested = server.post("/suggest", **asked, s="2 1 3", api_key=key)
+        assert suggested.json == {"success": True}
+        assert server.get("/frontend/settings").json["keyRequired"] is True
+    assert json.loads(kept.read_text()) == asked | {"s": "2 1 3"}
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    assert [line["status"] for line in lines] == [400, 403, 200, 400, 200, 200, 200]
+    assert "3 1 2" not in server.log
+    assert key not in server.log
+
+
+def test_nothing_is_lost_of_a_sentence_that_is_longer_than_the_model_reads(
+    server: RunningServer,
+) -> None:
+    translator = Translator.load(GOLDEN, threads=1)
+    text = " ".join("12345"[n % 5] for n in range(2 * translator.max_source_length))
+
+    def whole(text: str) -> str:
+        found = translator.translate([text])[0]
+        if "truncated-source" not in found.flags:
+            return found.text
+        return " ".join(whole(half) for half in cut_in_two(text))
+
+    answer = server.post("/translate", q=text, source="digits", target="reverse").json
+    assert answer["translatedText"] == whole(text)
+    streamed = server.post("/translate", q=text, source="digits", target="reverse", stream=True)
+    assert read_events(streamed.body)[-1][0] == "error"

@@ -21,12 +21,21 @@ from interlingua.corpus.survey import read_pairs
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-__all__ = ["Languages", "examine_languages", "language_code", "rank_languages"]
+__all__ = [
+    "TRIGRAM_BUCKETS",
+    "Languages",
+    "examine_languages",
+    "language_code",
+    "rank_languages",
+    "trigrams",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_BUCKETS = 1 << 16
+TRIGRAM_BUCKETS = 1 << 16
+"""Numbers that three characters in a row may get."""
+
 _LEARNT_LINES = 30_000
 _RARE = 0.01
 """What three characters that were never seen count."""
@@ -136,7 +145,7 @@ class _SideModels:
         """Return (4, lines): like the own side rather than the other, of both sides; like the own side at all."""
         rows = []
         for side, lines in enumerate((sources, targets)):
-            buckets, starts, lengths = _trigrams(lines)
+            buckets, starts, lengths = trigrams(lines)
             table = self.others[side] if is_learnt else self.tables[side]
             own = np.add.reduceat(table[buckets], starts)
             other = np.add.reduceat(self.tables[1 - side][buckets], starts)
@@ -145,21 +154,21 @@ class _SideModels:
 
 
 def _learn_sides(source: Path, target: Path) -> _SideModels:
-    counts = np.zeros((2, _BUCKETS))
+    counts = np.zeros((2, TRIGRAM_BUCKETS))
     learnt = 0
     for sides in _blocks(source, target):
         if learnt >= _LEARNT_LINES:
             break
         for side, lines in enumerate(sides):
-            buckets, _, _ = _trigrams(lines)
-            counts[side] += np.bincount(buckets, minlength=_BUCKETS)
+            buckets, _, _ = trigrams(lines)
+            counts[side] += np.bincount(buckets, minlength=TRIGRAM_BUCKETS)
         learnt += len(sides[0])
-    totals = np.log(counts.sum(axis=1, keepdims=True) + _RARE * _BUCKETS)
+    totals = np.log(counts.sum(axis=1, keepdims=True) + _RARE * TRIGRAM_BUCKETS)
     tables = np.log(counts + _RARE) - totals
     return _SideModels(tables, np.log(np.maximum(counts - 1, 0) + _RARE) - totals, learnt)
 
 
-def _trigrams(lines: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def trigrams(lines: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Return the buckets of all trigrams of ``lines``, where those of each line begin, and how many there are."""
     padded = [f" {line[:400].casefold()}  " for line in lines]
     text = "".join(padded).encode("utf-32-le", "surrogatepass")
@@ -169,7 +178,7 @@ def _trigrams(lines: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64
     mixed[:-2] += characters[2:] * 1299709
     lengths = np.array([len(line) for line in padded], np.int64)
     starts = np.cumsum(lengths) - lengths
-    return (mixed ^ (mixed >> 15)) % _BUCKETS, starts, lengths.astype(np.float64)
+    return (mixed ^ (mixed >> 15)) % TRIGRAM_BUCKETS, starts, lengths.astype(np.float64)
 
 
 def _is_apart(odds: Floats, mean: Floats) -> Mask:

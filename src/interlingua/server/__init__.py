@@ -9,16 +9,33 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``languages``: codes, names, and the way from one language to another
 * ``frames``: what the server and its workers say to each other
 * ``worker``: the process that has the models
-* ``engine``: the queue before it, and what waits decoded together
+* ``batcher``: the queue before it, and what waits decoded together
+* ``engine``: that process: started, asked, replaced when it dies
+* ``samples``: sentences that the models were trained with
 * ``detection``: which of the loaded languages a text is in
 * ``translation``: texts through one model or two
+* ``markup``: what of HTML and XML is text, and what is in it
+* ``placement``: elements back around their words
+* ``word_links``: which word became which
+* ``marked``: texts with markup, translated
+* ``word_documents``: paragraphs of Word, piece by piece
+* ``documents``: files of other programs, translated
+* ``streaming``: a translation while it grows
 * ``schemas``: what requests and answers hold
+* ``service``: what every dialect shares
 * ``libretranslate``: the API of LibreTranslate
+* ``deepl``: version 2 of the API of DeepL
+* ``files``: whole files, and where they wait to be fetched
+* ``suggestions``: better translations that people send
 * ``inspection``: what the page asks besides
 * ``looking``: what the page asks about a model
 * ``one_file``: the page with its answers as one file
 * ``page_files``: the page itself
-* ``limits``: hosts, sizes and headers of every request
+* ``specification``: the OpenAPI document
+* ``keys``: who may ask
+* ``metrics``: what operators watch
+* ``limits``: hosts, clients, headers and the log of every request
+* ``protocol``: time limits below all of it
 * ``app``: all of it as one ASGI application
 * ``running``: the application on a socket, until it is told to stop
 """

@@ -10,37 +10,65 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from interlingua.server import inspection, libretranslate, looking, page_files
+from interlingua.server import (
+    deepl,
+    files,
+    inspection,
+    libretranslate,
+    looking,
+    page_files,
+    specification,
+    suggestions,
+)
+from interlingua.server.detection import Detector
 from interlingua.server.engine import Engine
+from interlingua.server.keys import KeyRing
 from interlingua.server.languages import Languages
 from interlingua.server.limits import Guard
+from interlingua.server.metrics import Metrics
 from interlingua.server.refusals import Refusal
 from interlingua.server.service import Service
 from interlingua.server.settings import ServerSettings
+from interlingua.server.specification import describe
 
 __all__ = ["create_app"]
 
 _LOG = logging.getLogger("interlingua.server")
 
 
-def create_app(engine: Engine, settings: ServerSettings) -> Starlette:
-    """Return the application before an engine that has started."""
-    service = Service(engine, Languages(engine.models), settings)
+def create_app(engine: Engine, settings: ServerSettings, keys: KeyRing | None = None) -> Starlette:
+    """Return the application before an engine that has started.
 
-    async def ready(request: Request) -> Response:
-        if not engine.is_ready:
-            raise Refusal(503, "The model is not ready", settings.retry_after)
-        return JSONResponse({"status": "ready"})
+    Args:
+        engine: the models.
+        settings: limits.
+        keys: of those who may ask; None: everyone may.
+    """
+    languages = Languages(engine.models)
+    service = Service(
+        engine,
+        languages,
+        settings,
+        keys or KeyRing(),
+        Metrics(
+            engine, [*describe(settings, languages)["paths"], "/", "/docs", "/spec", "/metrics"]
+        ),
+        Detector(languages.every, engine.samples),
+    )
 
     return Starlette(
         routes=[
             *libretranslate.routes(service),
+            *deepl.routes(service),
+            *files.routes(service),
+            *suggestions.routes(service),
             *inspection.routes(service),
             *looking.routes(service),
-            Route("/ready", ready),
+            *specification.routes(settings, languages),
+            *_operators_routes(service),
             *page_files.routes(),
         ],
-        middleware=[Middleware(Guard, hosts=settings.allowed_hosts)],
+        middleware=[Middleware(Guard, settings=settings, metrics=service.metrics)],
         exception_handlers={
             Refusal: _refuse,
             HTTPException: _refuse_by_status,
@@ -49,18 +77,36 @@ def create_app(engine: Engine, settings: ServerSettings) -> Starlette:
     )
 
 
+def _operators_routes(service: Service) -> list[Route]:
+    async def ready(request: Request) -> Response:
+        if not service.engine.is_ready:
+            raise Refusal(503, "The model is not ready", 1)
+        return JSONResponse({"status": "ready"})
+
+    async def metrics(request: Request) -> Response:
+        service.authorise(request)
+        return Response(service.metrics.to_text(), media_type="text/plain; version=0.0.4")
+
+    return [Route("/ready", ready), Route("/metrics", metrics)]
+
+
+def _tell(request: Request, message: str) -> dict[str, str]:
+    """Say it as the clients of that dialect expect it."""
+    return {"message" if request.url.path.startswith("/v2/") else "error": message}
+
+
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return JSONResponse({"error": error.message}, error.status, headers=error.headers)
+    return JSONResponse(_tell(request, error.message), error.status, headers=error.headers)
 
 
 async def _refuse_by_status(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    return JSONResponse(_tell(request, error.detail), error.status_code, headers=error.headers)
 
 
 async def _fail(request: Request, error: Exception) -> Response:
     """Tell the log where it broke, without the words of the error, which may quote a text."""
     places = [f"{each.name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
     _LOG.error("%s at %s", type(error).__name__, " > ".join(places[-4:]))
-    return JSONResponse({"error": "Internal error"}, 500)
+    return JSONResponse(_tell(request, "Internal error"), 500)

@@ -103,6 +103,7 @@ async def _read_parts(request: Request, body: bytes) -> dict[str, Any]:
     parser = MultiPartParser(
         request.headers, whole(), max_files=1, max_fields=_MOST_FIELDS, max_part_size=len(body) + 1
     )
+    parser.spool_max_size = len(body) + 1  # nothing of a client's is ever written to a disk
     try:
         form = await parser.parse()
     except (MultiPartException, KeyError, ValueError):

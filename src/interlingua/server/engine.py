@@ -1,22 +1,17 @@
-"""The queue before the models: what waits while they decode is decoded together next.
-
-A sentence is translated as it would be alone (a translation does not depend on its neighbours), so that whoever asks at
-the same time shares batches without knowing of each other. Sentences are taken one by one from each request in turn: a long
-document does not hold up a short question.
-"""
+"""The models, which live in a process of their own: start it, ask it, and start another when it dies."""
 
 import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from interlingua.errors import InterlinguaError, ModelError
+from interlingua.server.batcher import Batcher
 from interlingua.server.frames import Message, pack, receive
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
@@ -25,6 +20,9 @@ __all__ = ["Engine", "ServedModel"]
 
 _AGAIN = (0.1, 0.5, 2.0, 5.0)
 """Seconds before a worker is started again, after one, two, ... that did not get ready."""
+
+_TRIES = 2
+"""Workers that one question may be put to: what two of them died of is not tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +46,15 @@ class ServedModel:
 
 @dataclass(eq=False, slots=True)
 class _Asked:
-    """Something that a worker is asked for."""
+    """A question to the worker, and what has come back so far."""
 
     message: Message
-    answer: asyncio.Future[Any]
+    answers: asyncio.Queue[Message | Refusal]
     tries: int = 0
 
 
-@dataclass(eq=False, slots=True)
-class _Waiting:
-    """The sentences of one request that have not been decoded yet, all for one model in one way."""
-
-    model: int
-    options: dict[str, Any]
-    texts: deque[tuple[str, asyncio.Future[Message]]] = field(default_factory=deque)
-
-    def next_text(self) -> tuple[str, asyncio.Future[Message]] | None:
-        """Take the next sentence that somebody still waits for."""
-        while self.texts:
-            text, answer = self.texts.popleft()
-            if not answer.done():
-                return text, answer
-        return None
-
-
 class Engine:
-    """A worker process with the models, the queue before it, and another worker when it dies.
+    """A worker process with the models, and another one when it dies.
 
     Args:
         folders: of the models.
@@ -94,6 +75,11 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.models: tuple[ServedModel, ...] = ()
+        self.samples: dict[str, list[str]] = {}
+        """Sentences of each language, as far as the models have some."""
+        self.batcher = Batcher(self.ask, settings)
+        self.restarts = 0
+        """Workers that died and were replaced."""
         self._start: Message = {
             "models": [str(folder) for folder in folders],
             "device": device,
@@ -102,22 +88,19 @@ class Engine:
         }
         self._process: Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._queue: deque[_Waiting] = deque()
-        self._num_waiting = 0
-        self._wake = asyncio.Event()
         self._asked: dict[int, _Asked] = {}
         self._next_id = 0
         self._stopping = False
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a worker that takes requests."""
+        """Whether there is a worker that takes questions."""
         return self._process is not None and not self._stopping
 
     @property
-    def num_waiting(self) -> int:
-        """Sentences in the queue."""
-        return self._num_waiting
+    def worker_id(self) -> int | None:
+        """The process id of the worker, while there is one."""
+        return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
         """Start the worker and wait until it has its models.
@@ -126,9 +109,8 @@ class Engine:
             InterlinguaError: a model cannot be opened.
         """
         process = await self._launch()
-        for work in (self._keep_alive(process), self._batch()):
-            task = asyncio.create_task(work)
-            self._tasks.add(task)
+        for work in (self._keep_alive(process), self.batcher.run()):
+            self._tasks.add(asyncio.create_task(work))
 
     async def stop(self) -> None:
         """End the worker; whoever still waits is refused."""
@@ -141,117 +123,62 @@ class Engine:
                 self._process.kill()
             await self._process.wait()
             self._process = None
-        refusal = Refusal(503, "The server is stopping", self.settings.retry_after)
+        refusal = Refusal(503, "The server is stopping", 1)
+        self.batcher.give_up(refusal)
         for asked in self._asked.values():
-            _fail(asked.answer, refusal)
-        for waiting in self._queue:
-            for _, answer in waiting.texts:
-                _fail(answer, refusal)
-
-    async def translate(
-        self, model: ServedModel, sentences: Sequence[str], options: dict[str, Any]
-    ) -> list[Message]:
-        """Translate sentences, in company with whatever else is asked for in the same way.
-
-        Raises:
-            Refusal: too much waits already, or the worker cannot do it.
-        """
-        if self._num_waiting + len(sentences) > self.settings.max_waiting and self._num_waiting:
-            raise Refusal(503, "The server is busy", self.settings.retry_after)
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(model.number, options)
-        answers = [loop.create_future() for _ in sentences]
-        waiting.texts.extend(zip(sentences, answers, strict=True))
-        self._queue.append(waiting)
-        self._num_waiting += len(sentences)
-        self._wake.set()
-        try:
-            return list(await asyncio.gather(*answers))
-        finally:
-            for answer in answers:
-                answer.cancel()
+            asked.answers.put_nowait(refusal)
 
     async def ask(self, message: Message) -> Any:
-        """Ask the worker for what is no batch of translations.
+        """Ask the worker for something that comes at once.
 
         Raises:
-            Refusal: the worker cannot do it.
+            Refusal: the worker cannot do it, or too much is asked of it.
         """
-        if len(self._asked) >= self.settings.max_waiting:
-            raise Refusal(503, "The server is busy", self.settings.retry_after)
-        return await self._send(message)
-
-    async def _send(self, message: Message) -> Any:
-        number = self._next_id
-        self._next_id += 1
-        asked = _Asked(message | {"id": number}, asyncio.get_running_loop().create_future())
-        self._asked[number] = asked
+        asked = self._open(message)
         try:
-            self._write(asked)
-            return await asked.answer
+            return (await _next_answer(asked))["found"]
         finally:
-            self._asked.pop(number, None)
+            del self._asked[asked.message["id"]]
 
-    def _write(self, asked: _Asked) -> None:
-        """Give a request to the worker; one that is being replaced gets it when it is there."""
-        if self._process is not None and self._process.stdin is not None:
-            asked.tries += 1
-            with suppress(ConnectionError, RuntimeError):
-                self._process.stdin.write(pack(asked.message))
+    async def stream(self, message: Message) -> AsyncIterator[Message]:
+        """Ask the worker for something that comes piece by piece; the last piece has ``found``.
 
-    async def _batch(self) -> None:
-        """Take what waits, have it decoded, and again."""
-        while True:
-            while not self._queue:
-                self._wake.clear()
-                await self._wake.wait()
-            batch = self._take()
-            if batch:
-                await self._decode(*batch)
+        Whoever leaves before the last piece tells the worker to let it be.
 
-    async def _decode(
-        self,
-        model: int,
-        options: dict[str, Any],
-        texts: list[tuple[str, asyncio.Future[Message]]],
-    ) -> None:
-        message = {
-            "do": "translate",
-            "model": model,
-            "options": options,
-            "texts": [text for text, _ in texts],
-        }
+        Raises:
+            Refusal: the worker cannot do it, or too much is asked of it.
+        """
+        asked = self._open(message)
+        is_done = False
         try:
-            found = await self._send(message)
-        except Refusal as refusal:
-            for _, answer in texts:
-                _fail(answer, refusal)
-            return
-        for (_, answer), each in zip(texts, found, strict=True):
-            if not answer.done():
-                answer.set_result(each)
+            while not is_done:
+                answer = await _next_answer(asked)
+                is_done = "found" in answer
+                yield answer
+        finally:
+            del self._asked[asked.message["id"]]
+            if not is_done:
+                self._write({"do": "cancel", "id": asked.message["id"]})
 
-    def _take(
-        self,
-    ) -> tuple[int, dict[str, Any], list[tuple[str, asyncio.Future[Message]]]] | None:
-        """Take sentences for one batch: what asks for the same as the first, one of each request in turn."""
-        first = self._queue[0]
-        batch: list[tuple[str, asyncio.Future[Message]]] = []
-        others: deque[_Waiting] = deque()
-        size = 0
-        while self._queue and size < self.settings.batch_chars:
-            waiting = self._queue.popleft()
-            if waiting.model != first.model or waiting.options != first.options:
-                others.append(waiting)
-                continue
-            taken = waiting.next_text()
-            if taken is not None:
-                batch.append(taken)
-                size += len(taken[0])
-                self._queue.append(waiting)
-        self._queue.extendleft(reversed(others))
-        self._num_waiting = sum(len(waiting.texts) for waiting in self._queue)
-        return (first.model, first.options, batch) if batch else None
+    def _open(self, message: Message) -> _Asked:
+        if len(self._asked) > self.settings.max_waiting:
+            raise Refusal(503, "The server is busy", 1)
+        self._next_id += 1
+        asked = _Asked(message | {"id": self._next_id}, asyncio.Queue())
+        self._asked[self._next_id] = asked
+        self._tell(asked)
+        return asked
+
+    def _tell(self, asked: _Asked) -> None:
+        """Give a question to the worker; one that is being replaced gets it when it is there."""
+        if self._process is not None:
+            asked.tries += 1
+            self._write(asked.message)
+
+    def _write(self, message: Message) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(ConnectionError, RuntimeError):
+                self._process.stdin.write(pack(message))
 
     async def _launch(self) -> Process:
         """Start a worker.
@@ -288,11 +215,12 @@ class Engine:
             error.exit_status = first["exit_status"]
             raise error
         self.models = tuple(
-            ServedModel(
-                number, each["source"], each["target"], each["beam_size"], each["has_letters"]
-            )
-            for number, each in enumerate(first["ready"])
+            ServedModel(number=number, **each) for number, each in enumerate(first["ready"])
         )
+        self.samples = {}
+        for model, (sources, targets) in zip(self.models, first["samples"], strict=True):
+            self.samples.setdefault(model.source, []).extend(sources)
+            self.samples.setdefault(model.target, []).extend(targets)
         self._process = process
         return process
 
@@ -306,6 +234,7 @@ class Engine:
                 self._pass_on(message)
             self._process = None
             await process.wait()
+            self.restarts += 1
             while self._process is None:
                 try:
                     process = await self._launch()
@@ -315,30 +244,29 @@ class Engine:
             self._ask_again()
 
     def _ask_again(self) -> None:
-        """Ask a new worker what the last one did not answer; what two died of is not tried again."""
-        for asked in list(self._asked.values()):
-            if asked.tries >= 2:
-                _fail(
-                    asked.answer,
-                    Refusal(503, "The model could not answer", self.settings.retry_after),
-                )
+        """Ask a new worker what the last one did not answer."""
+        for asked in self._asked.values():
+            if asked.tries >= _TRIES or asked.message["do"] == "stream":
+                asked.answers.put_nowait(Refusal(503, "The model could not answer", 1))
             else:
-                self._write(asked)
+                self._tell(asked)
 
     def _pass_on(self, message: Message) -> None:
         asked = self._asked.get(message["id"])
-        if asked is None or asked.answer.done():
+        if asked is None:
             return
         if "refused" in message:
-            asked.answer.set_exception(Refusal(400, f"Invalid request: {message['refused']}"))
+            refusal = Refusal(400, f"Invalid request: {message['refused']}")
         elif "broken" in message:
-            asked.answer.set_exception(
-                Refusal(500, f"Internal error: the model failed ({message['broken']})")
-            )
+            refusal = Refusal(500, f"Internal error: the model failed ({message['broken']})")
         else:
-            asked.answer.set_result(message["found"])
+            asked.answers.put_nowait(message)
+            return
+        asked.answers.put_nowait(refusal)
 
 
-def _fail(answer: "asyncio.Future[Any]", refusal: Refusal) -> None:
-    if not answer.done():
-        answer.set_exception(refusal)
+async def _next_answer(asked: _Asked) -> Message:
+    answer = await asked.answers.get()
+    if isinstance(answer, Refusal):
+        raise answer
+    return answer

@@ -19,6 +19,7 @@ def routes(service: Service) -> list[Route]:
     async def inspect(request: Request) -> JSONResponse:
         """Return the trace of one translation; see ``interlingua.inspection.trace``."""
         form = await read_as(request, InspectForm, settings.max_body)
+        service.authorise(request, form.api_key)
         longest = max(len(form.q), len(form.translation or ""))
         if longest > settings.max_inspected:
             raise Refusal(
@@ -35,6 +36,6 @@ def routes(service: Service) -> list[Route]:
             "text": form.q,
             "target": form.translation,
         }
-        return JSONResponse(await answer_within(service, service.engine.ask(asked)))
+        return JSONResponse(await answer_within(service, request, service.engine.ask(asked)))
 
     return [Route("/inspect", inspect, methods=["POST"])]

@@ -45,6 +45,7 @@ class Languages:
         for model in models:
             self._direct.setdefault((model.source, model.target), model)
         self.sources = tuple(dict.fromkeys(source for source, _ in self._direct))
+        self.targets = tuple(dict.fromkeys(target for _, target in self._direct))
         self.every = tuple(dict.fromkeys(code for pair in self._direct for code in pair))
 
     def targets_of(self, source: str) -> tuple[str, ...]:

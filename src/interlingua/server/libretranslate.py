@@ -4,16 +4,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from interlingua.server.bodies import read_as
-from interlingua.server.detection import Detected, detect
+from interlingua.server.detection import Detected
+from interlingua.server.documents import FORMATS
 from interlingua.server.languages import name_of
+from interlingua.server.marked import translate_markup
+from interlingua.server.markup import HTML
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import DetectForm, TranslateForm
 from interlingua.server.service import Service, answer_within
-from interlingua.server.translation import translate_texts
+from interlingua.server.streaming import stream_translation
+from interlingua.server.translation import Translated, translate_texts
 
 __all__ = ["routes"]
 
@@ -34,14 +38,18 @@ def routes(service: Service) -> list[Route]:
             ]
         )
 
-    async def translate(request: Request) -> JSONResponse:
+    async def translate(request: Request) -> Response:
         form = await read_as(request, TranslateForm, settings.max_body)
-        return JSONResponse(await answer_within(service, _translate(service, form)))
+        service.authorise(request, form.api_key)
+        if form.stream:
+            return stream_translation(service, form)
+        return JSONResponse(await answer_within(service, request, _translate(service, form)))
 
     async def detect_language(request: Request) -> JSONResponse:
         form = await read_as(request, DetectForm, settings.max_body)
+        service.authorise(request, form.api_key)
         service.check_texts([form.q])
-        return JSONResponse([_told(each) for each in detect(form.q, service.languages.every)])
+        return JSONResponse([_told(each) for each in service.detect(form.q)])
 
     async def frontend_settings(request: Request) -> JSONResponse:
         return JSONResponse(_frontend_settings(service))
@@ -70,11 +78,11 @@ async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
     target = service.languages.known(form.target)
     guesses = None
     if form.source == "auto":
-        guesses = [detect(text, service.languages.every)[0] for text in texts]
+        guesses = [service.detect(text)[0] for text in texts]
         sources = [guess.language for guess in guesses]
     else:
         sources = [service.languages.known(form.source)] * len(texts)
-    answers, pivots = await _each(service, texts, sources, target, form.alternatives)
+    answers, pivots = await _each(service, form, texts, sources, target)
     return _shape(
         isinstance(form.q, list),
         translatedText=[each.text for each in answers],
@@ -85,7 +93,11 @@ async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
 
 
 async def _each(
-    service: Service, texts: Sequence[str], sources: Sequence[str], target: str, alternatives: int
+    service: Service,
+    form: TranslateForm,
+    texts: Sequence[str],
+    sources: Sequence[str],
+    target: str,
 ) -> tuple[list[Any], list[str | None]]:
     """Translate each text from its own language; return also what language it went through."""
     ways = {source: service.languages.require_way(source, target) for source in sources}
@@ -93,9 +105,13 @@ async def _each(
     pivots: list[str | None] = [None] * len(texts)
     for source, way in ways.items():
         places = [place for place, each in enumerate(sources) if each == source]
-        found = await translate_texts(
-            service.engine, way, [texts[place] for place in places], alternatives=alternatives
-        )
+        some = [texts[place] for place in places]
+        if form.format == "html":
+            marked = await translate_markup(service.engine, way, some, HTML)
+            found = [Translated(text) for text in marked]
+        else:
+            found = await translate_texts(service.engine, way, some, alternatives=form.alternatives)
+        service.metrics.characters.labels(source, target).inc(sum(map(len, some)))
         for place, each in zip(places, found, strict=True):
             answers[place] = each
             pivots[place] = ">".join(model.target for model in way[:-1]) or None
@@ -116,13 +132,13 @@ def _frontend_settings(service: Service) -> dict[str, Any]:
     source = service.languages.sources[0]
     target = next(code for code in service.languages.targets_of(source) if code != source)
     return {
-        "apiKeys": False,
-        "keyRequired": False,
+        "apiKeys": service.keys.is_needed,
+        "keyRequired": service.keys.is_needed,
         "charLimit": service.settings.max_chars,
         "frontendTimeout": 300,
-        "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
+        "suggestions": service.settings.suggestions is not None,
+        "filesTranslation": True,
+        "supportedFilesFormat": list(FORMATS),
         "language": {
             "source": {"code": source, "name": name_of(source)},
             "target": {"code": target, "name": name_of(target)},

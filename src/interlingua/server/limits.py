@@ -1,11 +1,19 @@
-"""What holds for every request before anything is read: the host that it names, where it comes from; and headers back."""
+"""What holds for every request before anything is read, and for every answer."""
 
+import json
+import secrets
 import socket
+import sys
+import time
+from collections import Counter
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from interlingua.server.metrics import Metrics
+from interlingua.server.settings import ServerSettings
 
 __all__ = ["HEADERS", "Guard"]
 
@@ -24,42 +32,64 @@ HEADERS = {
 """What goes with every answer."""
 
 
+_LONGEST_PATH, _LONGEST_HEADERS = 8_192, 16_384
+"""Bytes; form fields in an address have to be within the first."""
+
+
 class Guard:
-    """Lets a request in if its Host is ours and no other site's page sent it, and adds :data:`HEADERS` to the answer.
+    """Lets a request in if its Host is ours, no other site's page sent it, and its client has not too many; looks after answers.
 
     A page of another site could otherwise reach a server on this machine by a name of its own that leads here (DNS
-    rebinding); a plain address cannot be such a name.
+    rebinding); a plain address cannot be such a name. Every answer gets :data:`HEADERS` and a number, is counted, and
+    written to the log if that is wanted: never what it says.
 
     Args:
         app: what answers.
-        hosts: names that are ours, besides localhost and this machine's name.
+        settings: limits.
+        metrics: what counts.
     """
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] = ()) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app = app
-        self._hosts = {"localhost", socket.gethostname().lower(), *map(str.lower, hosts)}
+        self._settings = settings
+        self._metrics = metrics
+        names = map(str.lower, settings.allowed_hosts)
+        self._hosts = {"localhost", socket.gethostname().lower(), *names}
+        self._clients: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand it on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        client = (scope.get("client") or ("", 0))[0]
+        answer = _Answer(scope, send)
+        self._clients[client] += 1
+        self._metrics.in_flight.inc()
+        try:
+            await (self._refusal(scope, client) or self.app)(scope, receive, answer.send)
+        finally:
+            self._metrics.in_flight.dec()
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
+            self._metrics.observe(scope["method"], scope["path"], answer.status, answer.seconds())
+            if self._settings.log_requests:
+                answer.log(self._metrics.route_of(scope["path"]))
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
+    def _refusal(self, scope: Scope, client: str) -> ASGIApp | None:
+        if len(scope["raw_path"]) + len(scope["query_string"]) > _LONGEST_PATH:
+            return _refuse(414, "Invalid request: the address is too long")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _LONGEST_HEADERS:
+            return _refuse(431, "Invalid request: the headers are too long")
         headers = Headers(scope=scope)
-        refused = None
         if not self._is_ours(headers.get("host", "")):
-            refused = JSONResponse({"error": "This host is not served here"}, 400)
-        elif scope["method"] != "GET" and headers.get("sec-fetch-site") == "cross-site":
-            refused = JSONResponse({"error": "Requests of other sites are not answered"}, 403)
-        await (refused or self.app)(scope, receive, send_with_headers)
+            return _refuse(400, "This host is not served here")
+        if scope["method"] != "GET" and headers.get("sec-fetch-site") == "cross-site":
+            return _refuse(403, "Requests of other sites are not answered")
+        if self._clients[client] > self._settings.max_per_client:
+            return _refuse(429, "Slowdown: too many requests at a time", {"Retry-After": "1"})
+        return None
 
     def _is_ours(self, host: str) -> bool:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
@@ -71,3 +101,49 @@ class Guard:
         except ValueError:
             return False
         return True
+
+
+def _refuse(status: int, message: str, headers: dict[str, str] | None = None) -> ASGIApp:
+    return JSONResponse({"error": message, "message": message}, status, headers=headers)
+
+
+class _Answer:
+    """One answer on its way out."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._start = time.monotonic()
+        self._size = 0
+        self._number = secrets.token_hex(8)
+        self.status = 499
+
+    async def send(self, message: Message) -> None:
+        """Add what every answer has."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+            headers["X-Trace-ID"] = self._number
+        else:
+            self._size += len(message.get("body", b""))
+        await self._send(message)
+
+    def seconds(self) -> float:
+        """Return how long it has taken."""
+        return time.monotonic() - self._start
+
+    def log(self, route: str) -> None:
+        """Write one line about it to standard error."""
+        told = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "trace": self._number,
+            "method": self._scope["method"],
+            "route": route,
+            "status": self.status,
+            "milliseconds": round(1000 * self.seconds(), 1),
+            "bytes": self._size,
+        }
+        print(json.dumps(told), file=sys.stderr, flush=True)

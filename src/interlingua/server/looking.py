@@ -21,8 +21,9 @@ def routes(service: Service) -> list[Route]:
     def answering(name: str) -> Route:
         async def answer(request: Request) -> JSONResponse:
             question = await read_as(request, QUESTIONS[name], service.settings.max_body)
+            service.authorise(request)
             asked = {"do": "look", "name": name, "content": question.model_dump(mode="json")}
-            return JSONResponse(await answer_within(service, service.engine.ask(asked)))
+            return JSONResponse(await answer_within(service, request, service.engine.ask(asked)))
 
         return Route(f"/inspect/{name}", answer, methods=["POST"])
 

@@ -24,11 +24,11 @@ class PageFile:
     tag: str
 
 
-def read_page() -> dict[str, PageFile]:
-    """Return the files of the page by their paths, ``/`` for ``index.html``."""
+def read_page(folder: str = "page", at: str = "/") -> dict[str, PageFile]:
+    """Return the files of a folder of this package by their paths below ``at``, which itself is ``index.html``."""
     found: dict[str, PageFile] = {}
-    _read(files("interlingua.server") / "page", "/", found)
-    found["/"] = found["/index.html"]
+    _read(files("interlingua.server") / folder, at, found)
+    found[at.rstrip("/") or "/"] = found[f"{at}index.html"]
     return found
 
 
@@ -49,7 +49,8 @@ def _read(folder: Traversable, path: str, found: dict[str, PageFile]) -> None:
 
 def routes() -> list[Route]:
     """Return a route for each file: no name in a request is ever made a path."""
-    return [Route(path, _serve(file)) for path, file in sorted(read_page().items())]
+    every = read_page() | read_page("reference", "/docs/")
+    return [Route(path, _serve(file)) for path, file in sorted(every.items())]
 
 
 def _serve(file: PageFile):  # type: ignore[no-untyped-def]

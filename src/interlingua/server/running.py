@@ -1,6 +1,7 @@
 """The application on a socket, until it is told to stop."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,8 @@ import uvicorn
 from interlingua.errors import ConfigError
 from interlingua.server.app import create_app
 from interlingua.server.engine import Engine
+from interlingua.server.keys import KeyRing
+from interlingua.server.protocol import MAX_HEAD, PatientProtocol
 from interlingua.server.settings import ServerSettings
 
 __all__ = ["serve"]
@@ -43,29 +46,35 @@ def serve(
         ConfigError: the address cannot be had.
         ModelError: a model cannot be opened.
     """
+    keys = KeyRing.read(settings.api_keys) if settings.api_keys else KeyRing()
     listening = _listen(host, port)
     engine = Engine(models, settings, device=device, dtype=dtype, threads=threads)
     with listening:
-        asyncio.run(_serve(engine, settings, listening, say))
+        asyncio.run(_serve(engine, settings, keys, listening, say))
 
 
 async def _serve(
     engine: Engine,
     settings: ServerSettings,
+    keys: KeyRing,
     listening: socket.socket,
     say: Callable[[str], None],
 ) -> None:
+    logging.getLogger("python_multipart").disabled = True  # a form that cannot be read is no news
     try:
         await engine.start()
         config = uvicorn.Config(
-            create_app(engine, settings),
+            create_app(engine, settings, keys),
+            http=PatientProtocol,
+            h11_max_incomplete_event_size=MAX_HEAD,
+            timeout_keep_alive=5,
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
             lifespan="off",
             ws="none",
-            timeout_graceful_shutdown=int(settings.stop_within),
+            timeout_graceful_shutdown=max(1, int(settings.stop_within) - 1),
         )
         address, port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address

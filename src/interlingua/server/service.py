@@ -5,8 +5,13 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from starlette.requests import Request
+
+from interlingua.server.detection import Detected, Detector
 from interlingua.server.engine import Engine
+from interlingua.server.keys import KeyRing
 from interlingua.server.languages import Languages
+from interlingua.server.metrics import Metrics
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
 
@@ -22,6 +27,29 @@ class Service:
     engine: Engine
     languages: Languages
     settings: ServerSettings
+    keys: KeyRing
+    metrics: Metrics
+    detector: Detector
+
+    def authorise(self, request: Request, key: object = None) -> None:
+        """Let in whoever has a key, if one is needed; in the body, or in the header Authorization.
+
+        Raises:
+            Refusal: there is none, or it is not one of ours.
+        """
+        if not self.keys.is_needed:
+            return
+        kind, _, told = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() in ("bearer", "deepl-auth-key"):
+            key = told.strip()
+        if not isinstance(key, str) or not key:
+            raise Refusal(400, "Please contact the server operator to get an API key")
+        if not self.keys.opens(key):
+            raise Refusal(403, "Invalid API key")
+
+    def detect(self, text: str) -> list[Detected]:
+        """Tell which of the languages a text is in, likeliest first."""
+        return self.detector.detect(text)
 
     def check_texts(self, texts: Sequence[str]) -> None:
         """Hold the texts of one request to their limits.
@@ -42,14 +70,36 @@ class Service:
             )
 
 
-async def answer_within(service: Service, answer: Coroutine[Any, Any, T]) -> T:
-    """Wait for an answer no longer than a request may take.
+async def answer_within(
+    service: Service,
+    request: Request,
+    answer: Coroutine[Any, Any, T],
+    seconds: float | None = None,
+) -> T:
+    """Wait for an answer as long as the client does, and no longer than a request may take
+    (``seconds``, or the deadline).
 
     Raises:
-        Refusal: it takes longer.
+        Refusal: it takes longer, or the client has left.
     """
+    working, leaving = (
+        asyncio.ensure_future(answer),
+        asyncio.ensure_future(_wait_until_left(request)),
+    )
     try:
-        async with asyncio.timeout(service.settings.deadline):
-            return await answer
+        async with asyncio.timeout(seconds or service.settings.deadline):
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise Refusal(499, "The client has left")
     except TimeoutError:
-        raise Refusal(503, "The server is busy", service.settings.retry_after) from None
+        raise service.engine.batcher.refusal() from None
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def _wait_until_left(request: Request) -> None:
+    """Return when the client is gone; its body has been read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -9,9 +9,17 @@ from typing import Any
 from interlingua.requests.sentences import Sentence, split_sentences
 from interlingua.server.engine import Engine, ServedModel
 
-__all__ = ["Translated", "translate_texts"]
+__all__ = [
+    "Translated",
+    "cut_in_two",
+    "is_translatable",
+    "translate_sentences",
+    "translate_texts",
+]
 
 _WORD = re.compile(r"\w")
+_CLAUSE = re.compile(r"[,;:–—،、，；：]\s*")
+_SPACE = re.compile(r"\s+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -51,28 +59,56 @@ async def _through(
             "beam_size": max(model.beam_size, alternatives + 1),
         }
     cut = [split_sentences(text, model.source) for text in texts]
-    asked = [[_is_asked(model, each) for each in parts] for parts in cut]
+    asked = [[is_translatable(model, each) for each in parts] for parts in cut]
     sentences = [
         each.text
         for parts, wanted in zip(cut, asked, strict=True)
         for each in compress(parts, wanted)
     ]
-    found = iter(await engine.translate(model, sentences, options)) if sentences else iter(())
+    found = iter(await translate_sentences(engine, model, sentences, options))
     results = []
     for parts, wanted in zip(cut, asked, strict=True):
-        ranked = [_ranked(next(found)) if is_asked else [] for is_asked in wanted]
+        ranked = [next(found) if is_asked else [] for is_asked in wanted]
         longest = min(max(map(len, ranked), default=1), alternatives + 1)
         whole = [_join(parts, ranked, number) for number in range(max(1, longest))]
         results.append(Translated(whole[0], tuple(dict.fromkeys(whole[1:]))))
     return results
 
 
-def _is_asked(model: ServedModel, sentence: Sentence) -> bool:
+def is_translatable(model: ServedModel, sentence: Sentence) -> bool:
+    """Whether there is something in a sentence that the model could translate."""
     return bool((_LETTER if model.has_letters else _WORD).search(sentence.text))
 
 
-def _ranked(found: dict[str, Any]) -> list[str]:
-    return [found["text"], *found["alternatives"]]
+async def translate_sentences(
+    engine: Engine, model: ServedModel, sentences: Sequence[str], options: dict[str, Any]
+) -> list[list[str]]:
+    """Translate each sentence, best first; one that is longer than the model reads is cut in two, and again.
+
+    Raises:
+        Refusal: too much waits already, or the model cannot do it.
+    """
+    if not sentences:
+        return []
+    found = await engine.batcher.translate(model.number, sentences, options)
+    ranked = [[each["text"], *each["alternatives"]] for each in found]
+    for place, each in enumerate(found):
+        if "truncated-source" in each["flags"] and len(sentences[place]) > 1:
+            halves = await translate_sentences(engine, model, cut_in_two(sentences[place]), options)
+            ranked[place] = [" ".join(texts) for texts in zip(*halves, strict=False)]
+    return ranked
+
+
+def cut_in_two(sentence: str) -> tuple[str, str]:
+    """Cut a sentence near its middle: behind a comma or the like, else between words, else anywhere."""
+    middle = len(sentence) // 2
+    for mark in (_CLAUSE, _SPACE):
+        places = [found.end() for found in mark.finditer(sentence)]
+        inside = [at for at in places if len(sentence) // 4 <= at <= 3 * len(sentence) // 4]
+        if inside:
+            at = min(inside, key=lambda at: abs(at - middle))
+            return sentence[:at].rstrip(), sentence[at:]
+    return sentence[:middle], sentence[middle:]
 
 
 def _join(parts: Sequence[Sentence], ranked: Sequence[Sequence[str]], number: int) -> str:

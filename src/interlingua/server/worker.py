@@ -1,20 +1,21 @@
 """The process that has the models: ``python -m interlingua.server.worker``, started by the engine.
 
-Requests come on standard input, answers go to standard output. Batches of translations are searched in one lane; what
+Questions come on standard input, answers go to standard output. Batches of translations are searched in one lane; what
 takes longer, or comes piece by piece, in another, so that neither waits for the other.
 """
 
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.server.frames import Message, pack, read_frame
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class Worker:
             }
             for each in self._translators
         ]
-        self.say({"ready": models})
+        samples = [_samples(Path(folder)) for folder in start["models"]]
+        self.say({"ready": models, "samples": samples})
 
     @cached_property
     def _looker(self) -> "Looker":
@@ -103,7 +105,7 @@ class Worker:
 
     def serve(self, requests: BinaryIO) -> None:
         """Answer until ``requests`` ends."""
-        lanes = [Thread(target=self._run, args=(lane,)) for lane in (self._quick, self._slow)]
+        lanes = [Thread(target=lane) for lane in (self._serve_batches, self._serve_in_turn)]
         for lane in lanes:
             lane.start()
         while (message := read_frame(requests)) is not None:
@@ -111,30 +113,90 @@ class Worker:
         self._quick.put(None)
         self._slow.put(None)
 
-    def _run(self, lane: "SimpleQueue[Message | None]") -> None:
-        while (message := lane.get()) is not None:
-            try:
-                for answer in self._answer(message):
-                    self.say({"id": message["id"]} | answer)
-            except InterlinguaError as error:
-                self.say({"id": message["id"], "refused": str(error)})
-            except Exception as error:
-                # Only its kind: what an error says may quote the text.
-                self.say({"id": message["id"], "broken": type(error).__name__})
+    def _serve_batches(self) -> None:
+        while (message := self._quick.get()) is not None:
+            self._step(message["id"], self._translate(message))
 
-    def _answer(self, message: Message) -> Iterator[dict[str, Any]]:
-        if message["do"] == "look":
-            yield {"found": self._looker.answer(message["name"], message["content"])}
-            return
+    def _serve_in_turn(self) -> None:
+        """Take one step of each request in turn, so that one that is long holds up none."""
+        begun: deque[tuple[int, Iterator[Message]]] = deque()
+        while True:
+            while not begun or not self._slow.empty():
+                message = self._slow.get()
+                if message is None:
+                    return
+                if message["do"] == "cancel":
+                    begun = deque(each for each in begun if each[0] != message["id"])
+                else:
+                    begun.append((message["id"], self._begin(message)))
+            number, steps = begun.popleft()
+            if self._step(number, steps):
+                begun.append((number, steps))
+
+    def _step(self, number: int, steps: Iterator[Message]) -> bool:
+        """Say what comes next; return whether something may come after it."""
+        try:
+            answer = next(steps, None)
+            if answer is not None:
+                self.say({"id": number} | answer)
+                return True
+        except InterlinguaError as error:
+            self.say({"id": number, "refused": str(error)})
+        except Exception as error:
+            # Only its kind: what an error says may quote the text.
+            self.say({"id": number, "broken": type(error).__name__})
+        return False
+
+    def _begin(self, message: Message) -> Iterator[Message]:
+        begin = {
+            "stream": self._stream,
+            "inspect": self._inspect,
+            "align": self._align,
+            "look": self._look,
+        }
+        return begin[message["do"]](message)
+
+    def _translate(self, message: Message) -> Iterator[Message]:
         translator = self._translators[message["model"]]
-        if message["do"] == "translate":
-            found = translator.translate(message["texts"], **message["options"])
-            yield {"found": [_as_message(each) for each in found]}
-        elif message["do"] == "inspect":
-            from interlingua.inspection.trace import trace_translation
+        found = translator.translate(message["texts"], **message["options"])
+        yield {"found": [_as_message(each) for each in found]}
 
-            trace = trace_translation(translator, message["text"], message["target"])
-            yield {"found": trace.to_dict()}
+    def _stream(self, message: Message) -> Iterator[Message]:
+        translator = self._translators[message["model"]]
+        if (
+            len(translator.tokenizers.source.encode(message["text"]).ids)
+            >= translator.max_source_length
+        ):
+            raise ConfigError("a sentence is too long to be streamed; ask without stream")
+        whole = ""
+        for piece in translator.stream(message["text"]):
+            whole += piece
+            yield {"piece": piece}
+        yield {"found": whole}
+
+    def _look(self, message: Message) -> Iterator[Message]:
+        yield {"found": self._looker.answer(message["name"], message["content"])}
+
+    def _align(self, message: Message) -> Iterator[Message]:
+        from interlingua.server.word_links import link_words
+
+        links = link_words(self._translators[message["model"]], message["pairs"])
+        yield {"found": links}
+
+    def _inspect(self, message: Message) -> Iterator[Message]:
+        from interlingua.inspection.trace import trace_translation
+
+        translator = self._translators[message["model"]]
+        trace = trace_translation(translator, message["text"], message["target"])
+        yield {"found": trace.to_dict()}
+
+
+def _samples(folder: Path) -> list[list[str]]:
+    """Return sentences of the source and of the target that the model was trained with."""
+    from interlingua.server.samples import sample_pairs
+
+    pairs = sample_pairs(folder)
+    return [[pair.source for pair in pairs], [pair.target for pair in pairs]]
 
 
 def _has_letters(translator: "Translator") -> bool:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from marian_folders import make_marian_folder, transformers
 from random_models import SHAPES, SOURCES, TARGETS, random_model
+from tokenizers import Tokenizer
 
 from interlingua.checkpoints.model_folder import build, load_model_folder, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
@@ -50,6 +51,7 @@ def test_it_translates_the_same_there_and_comes_back_bit_for_bit(
         *("config.json", "generation_config.json", "source.spm", "target.spm", "vocab.json"),
         *("tokenizer_config.json", "model.safetensors", "README.md"),
     } <= {name for name, _ in exported.files}
+    assert ("tokenizer.json" in dict(exported.files)) == shared
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -75,6 +77,9 @@ def test_it_translates_the_same_there_and_comes_back_bit_for_bit(
     for pair in ours.sentences:
         wanted = ours.tokenizers.source.encode(pair.source).ids
         assert back.tokenizers.source.encode(pair.source).ids == wanted
+        if shared:
+            ids = Tokenizer.from_file(str(tmp_path / "hub/tokenizer.json")).encode(pair.source).ids
+            assert ids == [*wanted, ours.tokenizers.source.end_id]
 
 
 def test_an_imported_model_goes_out_again_as_it_came_in(tmp_path: Path) -> None:

@@ -1,13 +1,10 @@
 """The tokenizer.json of an export, opened by Hugging Face tokenizers itself: the ids that our tokenizer gives."""
 
-import json
 import os
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from marian_folders import ENGLISH, make_marian_folder, train_spm, transformers
+from marian_folders import ENGLISH, make_marian_folder, train_spm
 from tokenizers import Tokenizer as HuggingFace
 
 from interlingua.interop.export import export_model
@@ -69,32 +66,6 @@ def test_real_sentences_get_the_ids_of_a_vocabulary_apart(
     theirs = HuggingFace.from_file(str(tmp_path / "tagged.json"))
     assert theirs.encode(real[0]).ids == [*with_tag.encode(real[0]).ids, 0]
     assert theirs.encode(real[0]).ids[0] == 2
-
-
-def test_a_folder_for_the_hub_has_one_and_the_tokenizer_of_transformers_does_not_mind(
-    make_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    folder = make_folder("tied")
-    exported = export_model(folder, tmp_path / "hub", format_name="marian", is_proved=False)
-    assert "tokenizer.json" in dict(exported.files)
-    ours = Translator.load(folder, device="cpu").tokenizers.source
-    texts = ["pisica doarme", "x 日本 y", "Ștefan  și Ion", "(ﬁn) — nu știu…"]
-    assert same(ours, tmp_path / "hub" / "tokenizer.json", texts) == len(texts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        chosen = transformers.MarianTokenizer.from_pretrained(tmp_path / "hub")
-    assert [chosen(text).input_ids for text in texts] == [
-        [*ours.encode(text).ids, ours.end_id] for text in texts
-    ]
-
-
-def test_two_vocabularies_have_none_in_a_folder_for_the_hub(
-    make_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    folder = make_folder("separate", shared=False)
-    exported = export_model(folder, tmp_path / "hub", format_name="marian", is_proved=False)
-    assert "tokenizer.json" not in dict(exported.files)
-    assert json.loads((tmp_path / "hub/tokenizer_config.json").read_text())["separate_vocabs"]
 
 
 def test_an_imported_model_goes_out_to_onnx_with_one_file_for_both_sides(tmp_path: Path) -> None:

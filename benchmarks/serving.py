@@ -1,0 +1,120 @@
+"""How much a server answers: one client after another, 32 at a time, and LibreTranslate's way with the same model.
+
+    python benchmarks/serving.py RUN SENTENCES
+
+RUN is a run or model folder, SENTENCES a file with one source sentence a line. The clients keep their connections and live
+in a process of their own. LibreTranslate's way is one text after another through CTranslate2, with the model that
+``interlingua export`` writes and as many threads as there are cores; without HTTP around it, which is in its favour.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/system"))
+
+from serving import serving
+
+from interlingua.translator import Translator
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("sentences", type=Path)
+    parser.add_argument("--requests", type=int, default=3_000)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    lines = asked.sentences.read_text(encoding="utf-8").splitlines()
+    texts = (lines * (asked.requests // len(lines) + 1))[: asked.requests]
+    translator = Translator.load(asked.run, threads=asked.threads)
+    codes = translator.source_lang, translator.target_lang
+    rows = []
+    with serving(asked.run, threads=asked.threads) as server:
+        for clients in (1, asked.clients):
+            some = texts if clients > 1 else texts[: max(200, len(texts) // 10)]
+            with get_context("spawn").Pool(1) as pool:
+                seconds, took = pool.apply(ask_all, (server.port, some, codes, clients))
+            rows.append((f"{clients} clients", len(some) / seconds, took))
+    rows.append(
+        one_by_one(asked.run, translator, texts[: max(200, len(texts) // 10)], asked.threads)
+    )
+    first, many, other = (rate for _, rate, _ in rows)
+    for name, rate, took in rows:
+        ordered = sorted(took)
+        p50, p99 = (1000 * ordered[int(len(ordered) * part)] for part in (0.5, 0.99))
+        print(f"{name:<34} {rate:8.1f} texts/s   p50 {p50:7.1f} ms   p99 {p99:7.1f} ms")
+    print(
+        f"{asked.clients} clients are {many / first:.2f} x one after another, {many / other:.2f} x LibreTranslate's way"
+    )
+
+
+def ask_all(
+    port: int, texts: list[str], codes: tuple[str, str], clients: int
+) -> tuple[float, list[float]]:
+    """Send every text; return the seconds of all, and of each."""
+    return asyncio.run(_ask_all(port, texts, codes, clients))
+
+
+async def _ask_all(
+    port: int, texts: list[str], codes: tuple[str, str], clients: int
+) -> tuple[float, list[float]]:
+    waiting = iter(texts)
+    took: list[float] = []
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for text in waiting:
+            body = json.dumps({"q": text, "source": codes[0], "target": codes[1]}).encode()
+            head = (
+                "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
+            start = time.perf_counter()
+            writer.write(head.encode() + body)
+            answered = await reader.readuntil(b"\r\n\r\n")
+            assert answered.startswith(b"HTTP/1.1 200"), answered
+            length = int(answered.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            await reader.readexactly(length)
+            took.append(time.perf_counter() - start)
+        writer.close()
+
+    start = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return time.perf_counter() - start, took
+
+
+def one_by_one(
+    run: Path, translator: Translator, texts: list[str], threads: int
+) -> tuple[str, float, list[float]]:
+    """Translate text after text with CTranslate2, as LibreTranslate does."""
+    import ctranslate2
+
+    from interlingua.interop.export import export_model
+
+    read, write = translator.tokenizers.source, translator.tokenizers.target
+    beam = translator.decoding.beam_size
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "ct2"
+        export_model(run, folder, format_name="ctranslate2", is_proved=False)
+        model = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=threads)
+        took = []
+        for text in texts:
+            start = time.perf_counter()
+            tokens = [*read.tokens(read.encode(text).ids), read.tokens([read.end_id])[0]]
+            found = model.translate_batch([tokens], beam_size=beam)[0].hypotheses[0]
+            assert found is not None
+            took.append(time.perf_counter() - start)
+    assert write is not None
+    return "one by one through CTranslate2", len(texts) / sum(took), took
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""The queue before the models: what waits while they decode is decoded together next.
+
+A sentence is translated as it would be alone (a translation does not depend on its neighbours), so that whoever asks at
+the same time shares batches without knowing of each other. Sentences are taken one by one from each request in turn: a long
+document does not hold up a short question.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlingua.server.frames import Message
+from interlingua.server.refusals import Refusal
+from interlingua.server.settings import ServerSettings
+
+__all__ = ["Batcher"]
+
+_FIRST_RATE = 4_000.0
+"""Characters a second that a model is taken to decode until that has been measured."""
+
+_LEAST = 200
+"""Characters of the smallest batch, whatever the time that it takes."""
+
+_WEIGHT = 0.2
+"""Of the last batch in the mean of the rates."""
+
+Answer = asyncio.Future[Message]
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """The sentences of one request that have not been decoded yet, all for one model in one way."""
+
+    model: int
+    options: dict[str, Any]
+    texts: deque[tuple[str, Answer]] = field(default_factory=deque)
+
+
+class Batcher:
+    """Collects sentences and has them decoded together.
+
+    Args:
+        ask: has a batch decoded: the message to a worker -> what it found for each text.
+        settings: how much may wait, and how much is decoded together.
+    """
+
+    def __init__(
+        self, ask: Callable[[Message], Awaitable[list[Message]]], settings: ServerSettings
+    ) -> None:
+        self._ask = ask
+        self._settings = settings
+        self._queue: deque[_Waiting] = deque()
+        self._chars = 0
+        self._rates: dict[int, float] = {}
+        self._wake = asyncio.Event()
+        self.batches = 0
+        """Batches that were decoded."""
+        self.sentences = 0
+        """Sentences in them."""
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests in the queue."""
+        return len(self._queue)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue takes no more."""
+        settings = self._settings
+        return len(self._queue) >= settings.max_waiting or self._chars >= settings.max_waiting_chars
+
+    def refusal(self) -> Refusal:
+        """Return what a request is told that finds the queue full: come again when half of it is done."""
+        rate = min(self._rates.values(), default=_FIRST_RATE)
+        seconds = max(1, min(60, round(self._chars / rate / 2)))
+        return Refusal(503, "The server is busy", seconds)
+
+    async def translate(
+        self, model: int, sentences: Sequence[str], options: dict[str, Any]
+    ) -> list[Message]:
+        """Translate sentences, in company with whatever else is asked for in the same way.
+
+        Whoever stops waiting takes what has not been begun out of the queue.
+
+        Raises:
+            Refusal: too much waits already, or the worker cannot do it.
+        """
+        if self.is_full:
+            raise self.refusal()
+        loop = asyncio.get_running_loop()
+        answers: list[Answer] = [loop.create_future() for _ in sentences]
+        waiting = _Waiting(model, options, deque(zip(sentences, answers, strict=True)))
+        self._queue.append(waiting)
+        self._chars += sum(map(len, sentences))
+        self._wake.set()
+        try:
+            return list(await asyncio.gather(*answers))
+        finally:
+            self._forget(waiting)
+            for answer in answers:
+                answer.cancel()
+
+    async def run(self) -> None:
+        """Take what waits, have it decoded, and again, until cancelled."""
+        while True:
+            while not self._queue:
+                self._wake.clear()
+                await self._wake.wait()
+            await self._decode(*self._take())
+
+    def give_up(self, refusal: Refusal) -> None:
+        """Refuse everyone who waits."""
+        for waiting in list(self._queue):
+            self._forget(waiting, refusal)
+
+    def _forget(self, waiting: _Waiting, refusal: Refusal | None = None) -> None:
+        with suppress(ValueError):
+            self._queue.remove(waiting)
+        self._chars -= sum(len(text) for text, _ in waiting.texts)
+        for _, answer in waiting.texts:
+            if refusal is not None and not answer.done():
+                answer.set_exception(refusal)
+        waiting.texts.clear()
+
+    def _take(self) -> tuple[int, dict[str, Any], list[tuple[str, Answer]]]:
+        """Take sentences for one batch: what asks for the same as the first, one of each request in turn."""
+        first = self._queue[0]
+        rate = self._rates.get(first.model, _FIRST_RATE)
+        room = min(self._settings.batch_chars, max(_LEAST, rate * self._settings.batch_seconds))
+        alike = deque(
+            each
+            for each in self._queue
+            if each.model == first.model and each.options == first.options
+        )
+        batch: list[tuple[str, Answer]] = []
+        size = 0
+        while alike and (not batch or size + len(alike[0].texts[0][0]) <= room):
+            waiting = alike.popleft()
+            batch.append(waiting.texts.popleft())
+            size += len(batch[-1][0])
+            self._queue.remove(waiting)
+            if waiting.texts:
+                self._queue.append(waiting)
+                alike.append(waiting)
+        self._chars -= size
+        return first.model, first.options, batch
+
+    async def _decode(
+        self, model: int, options: dict[str, Any], batch: list[tuple[str, Answer]]
+    ) -> None:
+        texts = [text for text, _ in batch]
+        start = time.monotonic()
+        try:
+            found = await self._ask(
+                {"do": "translate", "model": model, "options": options, "texts": texts}
+            )
+        except Refusal as refusal:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(refusal)
+            return
+        self.batches += 1
+        self.sentences += len(batch)
+        rate = sum(map(len, texts)) / max(1e-6, time.monotonic() - start)
+        self._rates[model] = (1 - _WEIGHT) * self._rates.get(model, rate) + _WEIGHT * rate
+        for (_, answer), each in zip(batch, found, strict=True):
+            if not answer.done():
+                answer.set_result(each)

@@ -1,0 +1,188 @@
+"""Files of other programs: their text is translated, and all else in them stays as it is.
+
+Nothing is parsed that could expand: marks are told from text by their brackets, and an archive is held to its limits before
+a byte of it is unpacked.
+"""
+
+import html
+import re
+import zipfile
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+
+from interlingua.server.engine import Engine, ServedModel
+from interlingua.server.marked import translate_markup, translate_runs
+from interlingua.server.markup import HTML, Dialect
+from interlingua.server.refusals import Refusal
+from interlingua.server.translation import translate_texts
+from interlingua.server.word_documents import translate_word
+
+__all__ = ["FORMATS", "Translating", "translate_document"]
+
+_MOST_MEMBERS = 2_000
+_MOST_UNPACKED = 100_000_000
+"""Bytes that an archive may hold, and how many files."""
+
+_ODT = Dialect(
+    inline=frozenset(
+        f"text:{name}"
+        for name in (
+            *("span", "a", "s", "tab", "line-break", "soft-page-break", "bookmark", "note-ref"),
+            *("bookmark-start", "bookmark-end", "reference-mark", "ruby", "ruby-base"),
+        )
+    )
+)
+_ODT_TEXT = ("content.xml", "styles.xml")
+_DOCX_TEXT = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+_CUE = re.compile(r"^[ \t]*\d+:\d\d:\d\d[,.]\d+[ \t]*-->.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Translating:
+    """The models that a document goes through."""
+
+    engine: Engine
+    way: Sequence[ServedModel]
+
+    async def texts(self, texts: Sequence[str]) -> list[str]:
+        """Translate plain texts."""
+        return [each.text for each in await translate_texts(self.engine, self.way, texts)]
+
+    async def markup(self, document: str, dialect: Dialect) -> str:
+        """Translate the text of a document with markup."""
+        return (await translate_markup(self.engine, self.way, [document], dialect))[0]
+
+
+async def translate_document(content: bytes, suffix: str, translating: Translating) -> bytes:
+    """Translate a file.
+
+    Args:
+        content: of the file.
+        suffix: one of :data:`FORMATS`.
+        translating: the models.
+
+    Raises:
+        Refusal: it is not what its suffix says, or too large inside.
+    """
+    return await FORMATS[suffix](content, translating)
+
+
+async def _translate_txt(content: bytes, translating: Translating) -> bytes:
+    [text] = await translating.texts([_decode(content)])
+    return text.encode()
+
+
+async def _translate_html(content: bytes, translating: Translating) -> bytes:
+    return (await translating.markup(_decode(content), HTML)).encode()
+
+
+async def _translate_srt(content: bytes, translating: Translating) -> bytes:
+    """Translate what is shown; numbers and times stay, and a cue has as many lines as before."""
+    lines = _decode(content).splitlines()
+    cues: list[tuple[int, int]] = []
+    start = None
+    for number, line in enumerate([*lines, ""]):
+        if _CUE.match(line):
+            start = number + 1
+        elif not line.strip() and start is not None:
+            if number > start:
+                cues.append((start, number))
+            start = None
+    texts = [
+        " ".join(each.strip() for each in lines[first:last]).replace("&", "&amp;")
+        for first, last in cues
+    ]
+    found = await translate_markup(translating.engine, translating.way, texts, HTML)
+    for (first, last), text in reversed(list(zip(cues, found, strict=True))):
+        lines[first:last] = _break_lines(html.unescape(text), last - first)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _break_lines(text: str, number: int) -> list[str]:
+    """Cut a text into ``number`` lines of like length, between words."""
+    words = text.split(" ")
+    lines: list[str] = []
+    for left in range(number, 1, -1):
+        room = len(" ".join(words)) / left
+        line = [words.pop(0)] if words else []
+        while words and len(" ".join([*line, words[0]])) <= room + len(words[0]) / 2:
+            line.append(words.pop(0))
+        lines.append(" ".join(line))
+    return [line for line in (*lines, " ".join(words)) if line]
+
+
+async def _translate_odt(content: bytes, translating: Translating) -> bytes:
+    async def translate(name: str, document: str) -> str:
+        return await translating.markup(document, _ODT)
+
+    return await _translate_members(content, lambda name: name in _ODT_TEXT, translate)
+
+
+async def _translate_docx(content: bytes, translating: Translating) -> bytes:
+    async def translate(name: str, document: str) -> str:
+        for model in translating.way:
+            through = partial(translate_runs, translating.engine, model)
+            document = await translate_word(document, through)
+        return document
+
+    return await _translate_members(content, lambda n: bool(_DOCX_TEXT.fullmatch(n)), translate)
+
+
+async def _translate_members(
+    content: bytes,
+    is_text: Callable[[str], bool],
+    translate: Callable[[str, str], Awaitable[str]],
+) -> bytes:
+    """Translate the parts of an archive that ``is_text`` names, and copy the others."""
+    written = BytesIO()
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            members = archive.infolist()
+            if len(members) > _MOST_MEMBERS or sum(m.file_size for m in members) > _MOST_UNPACKED:
+                raise Refusal(413, "Invalid request: the file is too large inside")
+            with zipfile.ZipFile(written, "w") as new:
+                for member in members:
+                    inside = _unpack(archive, member)
+                    if is_text(member.filename):
+                        inside = (await translate(member.filename, _decode(inside))).encode()
+                    new.writestr(member, inside)
+    except (
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        ValueError,
+    ):
+        raise Refusal(400, "Invalid request: the file is damaged") from None
+    return written.getvalue()
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Read no more than the archive says that there is."""
+    try:
+        with archive.open(member) as stream:
+            return stream.read(member.file_size)
+    except zlib.error:
+        raise Refusal(400, "Invalid request: the file is damaged") from None
+
+
+def _decode(content: bytes) -> str:
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        raise Refusal(400, "Invalid request: the file is no text in UTF-8") from None
+
+
+FORMATS: dict[str, Callable[[bytes, Translating], Awaitable[bytes]]] = {
+    ".txt": _translate_txt,
+    ".html": _translate_html,
+    ".htm": _translate_html,
+    ".srt": _translate_srt,
+    ".odt": _translate_odt,
+    ".docx": _translate_docx,
+}

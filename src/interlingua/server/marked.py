@@ -1,0 +1,116 @@
+"""Texts with markup through one model or two: elements keep their words, and everything else stays as it is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from interlingua.requests.sentences import Sentence, split_sentences
+from interlingua.server.engine import Engine, ServedModel
+from interlingua.server.markup import Dialect, Run, escape_like, read_markup
+from interlingua.server.placement import Atom, atoms_of, place
+from interlingua.server.translation import is_translatable, translate_sentences
+
+__all__ = ["translate_markup", "translate_runs"]
+
+_PAIRS_AT_ONCE = 16
+"""Sentences whose words are linked in one step of the worker, which does others in between."""
+
+Links = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a run, and what it became."""
+
+    sentence: Sentence
+    found: str
+    is_translated: bool
+
+
+async def translate_markup(
+    engine: Engine, way: Sequence[ServedModel], documents: Sequence[str], dialect: Dialect
+) -> list[str]:
+    """Translate the text of each document.
+
+    Raises:
+        Refusal: too much waits already, or a model cannot do it.
+    """
+    done = list(documents)
+    for model in way:
+        pieces = [read_markup(document, dialect) for document in done]
+        runs = [piece for of_one in pieces for piece in of_one if isinstance(piece, Run)]
+        found = iter(await translate_runs(engine, model, runs))
+        done = [
+            "".join(next(found) if isinstance(piece, Run) else piece for piece in of_one)
+            for of_one in pieces
+        ]
+    return done
+
+
+async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]) -> list[str]:
+    """Translate each run and write it with its elements.
+
+    Raises:
+        Refusal: too much waits already, or the model cannot do it.
+    """
+    cut = [split_sentences(run.text, model.source) for run in runs]
+    asked = [each.text for parts in cut for each in parts if is_translatable(model, each)]
+    found = await translate_sentences(engine, model, asked, {})
+    texts = iter([best for best, *_ in found])
+    translated = [
+        [
+            _Sentence(each, next(texts), True)
+            if is_translatable(model, each)
+            else _Sentence(each, each.text, False)
+            for each in parts
+        ]
+        for parts in cut
+    ]
+    marked = [sentences for run, sentences in zip(runs, translated, strict=True) if run.nodes]
+    pairs = [
+        (each.sentence.text, each.found)
+        for sentences in marked
+        for each in sentences
+        if each.is_translated
+    ]
+    links = iter(await _link(engine, model, pairs))
+    return [
+        _with_elements(run, sentences, links) if run.nodes else _without(run, sentences)
+        for run, sentences in zip(runs, translated, strict=True)
+    ]
+
+
+async def _link(
+    engine: Engine, model: ServedModel, pairs: Sequence[tuple[str, str]]
+) -> list[Links]:
+    links: list[Links] = []
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        some = list(pairs[start : start + _PAIRS_AT_ONCE])
+        links += await engine.ask({"do": "align", "model": model.number, "pairs": some})
+    return links
+
+
+def _without(run: Run, sentences: Sequence[_Sentence]) -> str:
+    text = "".join(f"{s.sentence.before}{s.found}{s.sentence.after}" for s in sentences)
+    return escape_like(text, run.entities)
+
+
+def _with_elements(run: Run, sentences: Sequence[_Sentence], links: Iterator[Links]) -> str:
+    atoms: list[Atom] = []
+    offset, space = 0, ""
+    for each in sentences:
+        sentence = each.sentence
+        space += sentence.before
+        offset += len(sentence.before)
+        if sentence.text:
+            of_words = (
+                next(links)
+                if each.is_translated
+                else [(n, n) for n in range(len(sentence.text.split()))]
+            )
+            found = atoms_of(sentence.text, each.found, of_words, offset, space)
+            atoms += found
+            space = sentence.after if found else space + sentence.after
+        else:
+            space += sentence.after
+        offset += len(sentence.text) + len(sentence.after)
+    return place(run, atoms, space)

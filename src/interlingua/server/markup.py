@@ -1,0 +1,327 @@
+"""HTML and XML cut into what is translated and what is not: runs of text, with the elements inside each.
+
+A run is text between two boundaries; a boundary is a tag of a block (a paragraph, a cell), or anything that encloses one.
+What is inside a run (bold, links, pictures) moves with its words; everything else stays where it is, byte for byte.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["HTML", "XML", "Dialect", "Node", "Run", "escape_like", "read_markup"]
+
+_TOKEN = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![^>]*>"
+    r"|<(?P<close>/)?(?P<name>[A-Za-z_][^\s/>\"'=<]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^>\"'<])*)>",
+    re.DOTALL,
+)
+_UNTOUCHED = re.compile(
+    r"""(?i)\btranslate\s*=\s*(?:"no"|'no'|no\b)|\bclass\s*=\s*["'][^"']*\bnotranslate\b"""
+)
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_LETTER_LIKE = "'\"’‘“”„«»-‑–—"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the names of elements mean.
+
+    Attributes:
+        inline: elements that move with their words; None: every one.
+        void: elements that have no end.
+        raw: elements whose content is no text.
+    """
+
+    inline: frozenset[str] | None
+    void: frozenset[str] = frozenset()
+    raw: frozenset[str] = frozenset()
+
+    def is_block(self, name: str) -> bool:
+        """Whether an element is a boundary between runs."""
+        return bool(name) and self.inline is not None and name.lower() not in self.inline
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """An element of a run, or something without content: a picture, a comment, an entity.
+
+    Attributes:
+        opening: what stands before its content; all of it where there is none.
+        closing: what stands after.
+        start: the first character of the run's text that is inside.
+        end: one beyond the last.
+        children: what is inside, in order.
+    """
+
+    opening: str
+    closing: str
+    start: int
+    end: int
+    children: "list[Node]" = field(default_factory=list)
+
+
+HTML = Dialect(
+    inline=frozenset(
+        [
+            "a",
+            "abbr",
+            "acronym",
+            "b",
+            "bdi",
+            "bdo",
+            "big",
+            "cite",
+            "code",
+            "data",
+            "del",
+            "dfn",
+            "em",
+            "font",
+            "i",
+            "img",
+            "ins",
+            "kbd",
+            "label",
+            "mark",
+            "q",
+            "ruby",
+            "rb",
+            "rp",
+            "rt",
+            "s",
+            "samp",
+            "small",
+            "span",
+            "strike",
+            "strong",
+            "sub",
+            "sup",
+            "time",
+            "tt",
+            "u",
+            "var",
+            "wbr",
+        ]
+    ),
+    void=frozenset(
+        [
+            "area",
+            "base",
+            "basefont",
+            "bgsound",
+            "br",
+            "col",
+            "embed",
+            "frame",
+            "hr",
+            "img",
+            "input",
+            "keygen",
+            "link",
+            "meta",
+            "param",
+            "source",
+            "track",
+            "wbr",
+        ]
+    ),
+    raw=frozenset(["script", "style", "template", "textarea", "noscript", "svg", "math"]),
+)
+XML = Dialect(inline=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A text that is translated, and the elements in it.
+
+    Attributes:
+        source: as it stands in the document.
+        text: without the tags, entities read.
+        nodes: the outermost elements in it.
+        entities: characters that were written as entities, and how.
+    """
+
+    source: str
+    text: str
+    nodes: tuple[Node, ...]
+    entities: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Token:
+    """A piece of the document; ``partner`` is the tag that closes or opens what this one opens or closes."""
+
+    kind: str
+    raw: str
+    name: str = ""
+    partner: int | None = None
+
+
+def read_markup(document: str, dialect: Dialect) -> list[str | Run]:
+    """Cut a document; what is put together again without a change is the document.
+
+    Args:
+        document: HTML or XML; what is not well-formed is kept as it is.
+        dialect: what the names of its elements mean.
+    """
+    tokens = list(_tokens(document, dialect))
+    _pair(tokens)
+    pieces: list[str | Run] = []
+    run: list[_Token] = []
+    numbers: list[int] = []
+    boundaries = _boundaries(tokens, dialect)
+    for number, token in enumerate(tokens):
+        if number in boundaries:
+            pieces.extend(_finish(run, numbers))
+            run, numbers = [], []
+            pieces.append(token.raw)
+        else:
+            run.append(token)
+            numbers.append(number)
+    pieces.extend(_finish(run, numbers))
+    return pieces
+
+
+def escape_like(text: str, entities: dict[str, str]) -> str:
+    """Write text as markup, with the entities that the source wrote."""
+    escaped = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | entities
+    return "".join(escaped.get(character, character) for character in text)
+
+
+def _tokens(document: str, dialect: Dialect) -> Iterator[_Token]:
+    at = 0
+    while at < len(document):
+        found = _TOKEN.search(document, at)
+        if found is None:
+            yield from _text_tokens(document[at:])
+            return
+        yield from _text_tokens(document[at : found.start()])
+        at = _end_of_untouched(document, found, dialect)
+        raw = document[found.start() : at]
+        name = found["name"] or ""
+        if not name or at > found.end() or found["rest"].rstrip().endswith("/"):
+            yield _Token("void", raw, name)
+        elif found["close"]:
+            yield _Token("close", raw, name)
+        elif name.lower() in dialect.void:
+            yield _Token("void", raw, name)
+        else:
+            yield _Token("open", raw, name)
+
+
+def _end_of_untouched(document: str, tag: re.Match[str], dialect: Dialect) -> int:
+    """Return where a tag ends, or the element if nothing in it is to be translated."""
+    name = tag["name"]
+    if not name or tag["close"] or tag["rest"].rstrip().endswith("/"):
+        return tag.end()
+    if name.lower() in dialect.void:
+        return tag.end()
+    is_raw = name.lower() in dialect.raw
+    if not is_raw and not _UNTOUCHED.search(tag["rest"]):
+        return tag.end()
+    depth = 1
+    same = re.compile(
+        rf"<(/?){re.escape(name)}(?=[\s/>])[^>]*>", re.IGNORECASE if dialect.void else 0
+    )
+    for other in same.finditer(document, tag.end()):
+        if not other[0].endswith("/>"):
+            depth += -1 if other[1] else 1
+        if depth == 0 or (other[1] and is_raw):
+            return other.end()
+    return tag.end()
+
+
+def _text_tokens(text: str) -> Iterator[_Token]:
+    """Cut text where an entity stands for something that is no part of a word: that is kept as it is."""
+    at = 0
+    for entity in _ENTITY.finditer(text):
+        character = html.unescape(entity[0])
+        around = text[entity.start() - 1 : entity.start()] + text[entity.end() : entity.end() + 1]
+        is_inside = len(around) == 2 and around.isalnum()
+        if character == entity[0] or character.isalnum() or character in _LETTER_LIKE or is_inside:
+            continue
+        if entity.start() > at:
+            yield _Token("text", text[at : entity.start()])
+        yield _Token("void", entity[0])
+        at = entity.end()
+    if at < len(text):
+        yield _Token("text", text[at:])
+
+
+def _pair(tokens: list[_Token]) -> None:
+    """Find the partner of every tag that has one; a tag without is like a picture."""
+    opened: list[int] = []
+    last: dict[str, list[int]] = {}
+    for number, token in enumerate(tokens):
+        if token.kind == "open":
+            opened.append(number)
+            last.setdefault(token.name, []).append(number)
+        elif token.kind == "close" and last.get(token.name):
+            while opened[-1] != last[token.name][-1]:
+                last[tokens[opened.pop()].name].pop()
+            partner = opened.pop()
+            last[token.name].pop()
+            token.partner, tokens[partner].partner = partner, number
+    for token in tokens:
+        if token.kind in ("open", "close") and token.partner is None:
+            token.kind = "void"
+
+
+def _boundaries(tokens: list[_Token], dialect: Dialect) -> set[int]:
+    """Return the tokens between which runs lie: blocks, and whatever encloses one."""
+    blocks = [dialect.is_block(token.name) for token in tokens]
+    before = [0]
+    for is_block in blocks:
+        before.append(before[-1] + is_block)
+    found = {number for number, is_block in enumerate(blocks) if is_block}
+    for number, token in enumerate(tokens):
+        if token.kind == "open" and token.partner is not None:
+            if before[token.partner + 1] > before[number]:
+                found |= {number, token.partner}
+        elif token.raw.startswith(("<!DOCTYPE", "<!doctype", "<?")):
+            found.add(number)
+    return found
+
+
+def _finish(tokens: list[_Token], numbers: list[int]) -> Iterator[str | Run]:
+    """Make a run of tokens that hold a letter or a digit; keep others as they are."""
+    source = "".join(token.raw for token in tokens)
+    if not any(token.kind == "text" and any(map(str.isalnum, token.raw)) for token in tokens):
+        if source:
+            yield source
+        return
+    text = ""
+    entities: dict[str, str] = {}
+    top: list[Node] = []
+    levels = [top]
+    opened: list[Node] = []
+    for token in tokens:
+        if token.kind == "text":
+            plain, written = _read_entities(token.raw)
+            text += plain
+            entities |= written
+        elif token.kind == "open":
+            node = Node(token.raw, "", len(text), len(text))
+            levels[-1].append(node)
+            levels.append(node.children)
+            opened.append(node)
+        elif token.kind == "close":
+            node = opened.pop()
+            node.closing, node.end = token.raw, len(text)
+            levels.pop()
+        else:
+            levels[-1].append(Node(token.raw, "", len(text), len(text)))
+    yield Run(source, text, tuple(top), entities)
+
+
+def _read_entities(raw: str) -> tuple[str, dict[str, str]]:
+    written: dict[str, str] = {}
+
+    def read(entity: re.Match[str]) -> str:
+        character = html.unescape(entity[0])
+        if len(character) == 1:
+            written.setdefault(character, entity[0])
+        return character
+
+    return _ENTITY.sub(read, raw), written

@@ -1,0 +1,25 @@
+"""Sentences that a model was trained with, to know its languages by."""
+
+from pathlib import Path
+
+from interlingua.batching.shards import StoredPairs, open_shards
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.checkpoints.sentences import SENTENCES, read_sentences
+from interlingua.corpus.pairs import SentencePair
+from interlingua.errors import InterlinguaError
+
+__all__ = ["sample_pairs"]
+
+_MOST = 2_000
+
+
+def sample_pairs(folder: Path) -> list[SentencePair]:
+    """Return pairs of the corpus of a run, from its validation part, or those kept with a model; none if there are none."""
+    try:
+        return list(StoredPairs(open_shards(folder / "shards" / "validation"))[:_MOST])
+    except InterlinguaError:
+        pass
+    try:
+        return list(read_sentences(find_model_folder(folder) / SENTENCES))[:_MOST]
+    except InterlinguaError:
+        return []

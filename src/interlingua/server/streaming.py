@@ -1,0 +1,79 @@
+"""A translation while it grows, as server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from starlette.responses import StreamingResponse
+
+from interlingua.requests.sentences import split_sentences
+from interlingua.server.engine import ServedModel
+from interlingua.server.refusals import Refusal
+from interlingua.server.schemas import TranslateForm
+from interlingua.server.service import Service
+from interlingua.server.translation import is_translatable, translate_texts
+
+__all__ = ["stream_translation"]
+
+
+def stream_translation(service: Service, form: TranslateForm) -> StreamingResponse:
+    """Return events: ``piece`` (``text`` to append), at the end ``done`` (``translatedText``) or ``error``.
+
+    Raises:
+        Refusal: something is asked for that only a finished translation can have.
+    """
+    if not isinstance(form.q, str) or form.alternatives or form.format != "text":
+        raise Refusal(400, "Invalid request: stream is for one plain text without alternatives")
+    service.check_texts([form.q])
+    if service.engine.batcher.is_full:
+        raise service.engine.batcher.refusal()
+    target = service.languages.known(form.target)
+    if form.source == "auto":
+        source = service.detect(form.q)[0].language
+    else:
+        source = service.languages.known(form.source)
+    way = service.languages.require_way(source, target)
+    told = {"detectedLanguage": source} if form.source == "auto" else {}
+    events = _events(service, way, form.q, told)
+    return StreamingResponse(events, media_type="text/event-stream")
+
+
+async def _events(
+    service: Service, way: Sequence[ServedModel], text: str, told: dict[str, Any]
+) -> AsyncIterator[bytes]:
+    whole = ""
+    try:
+        async with asyncio.timeout(service.settings.deadline):
+            [before] = await translate_texts(service.engine, way[:-1], [text])
+            async for piece in _pieces(service, way[-1:], before.text):
+                whole += piece
+                yield _event("piece", {"text": piece})
+        yield _event("done", {"translatedText": whole} | told)
+    except Refusal as refusal:
+        yield _event("error", {"error": refusal.message})
+    except TimeoutError:
+        yield _event("error", {"error": service.engine.batcher.refusal().message})
+
+
+async def _pieces(service: Service, last: Sequence[ServedModel], text: str) -> AsyncIterator[str]:
+    if not last:
+        yield text
+        return
+    model = last[0]
+    for sentence in split_sentences(text, model.source):
+        if sentence.before:
+            yield sentence.before
+        if is_translatable(model, sentence):
+            asked = {"do": "stream", "model": model.number, "text": sentence.text}
+            async for answer in service.engine.stream(asked):
+                if "piece" in answer:
+                    yield answer["piece"]
+        elif sentence.text:
+            yield sentence.text
+        if sentence.after:
+            yield sentence.after
+
+
+def _event(name: str, content: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(content, ensure_ascii=False)}\n\n".encode()

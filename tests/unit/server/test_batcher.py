@@ -1,0 +1,123 @@
+"""The queue: who is decoded together, in whose turn, and what happens to those who leave."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from interlingua.server.batcher import Batcher
+from interlingua.server.refusals import Refusal
+from interlingua.server.settings import ServerSettings
+
+
+class Model:
+    """Turns texts round, when it is let."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, list[str]]] = []
+        self.goes = asyncio.Event()
+        self.refusal: Refusal | None = None
+
+    async def ask(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        self.batches.append((message["model"], message["texts"]))
+        await asyncio.sleep(0)
+        await self.goes.wait()
+        if self.refusal is not None:
+            raise self.refusal
+        return [{"text": text[::-1]} for text in message["texts"]]
+
+
+def run(test: Callable[[Model, Batcher], Awaitable[None]], **limits: Any) -> None:
+    async def within() -> None:
+        model = Model()
+        batcher = Batcher(model.ask, ServerSettings(**limits))
+        serving = asyncio.create_task(batcher.run())
+        try:
+            await asyncio.wait_for(test(model, batcher), 10)
+        finally:
+            serving.cancel()
+
+    asyncio.run(within())
+
+
+def asking(batcher: Batcher, *texts: str, model: int = 0) -> "asyncio.Task[list[Any]]":
+    return asyncio.create_task(batcher.translate(model, list(texts), {}))
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_what_waits_while_the_model_decodes_is_decoded_together() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        first = asking(batcher, "ab")
+        await settle()
+        others = [asking(batcher, f"{n}x") for n in range(5)]
+        elsewhere = asking(batcher, "yz", model=1)
+        await settle()
+        model.goes.set()
+        assert [each["text"] for each in await first] == ["ba"]
+        assert [(await each)[0]["text"] for each in others] == [f"x{n}" for n in range(5)]
+        await elsewhere
+        assert model.batches == [(0, ["ab"]), (0, [f"{n}x" for n in range(5)]), (1, ["yz"])]
+
+    run(test)
+
+
+def test_a_long_document_does_not_hold_up_a_short_question() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        model.goes.set()
+        document = asking(batcher, *["word" * 50] * 40)
+        await settle()
+        question = asking(batcher, "short")
+        await question
+        assert not document.done()
+        assert len(await document) == 40
+
+    run(test, batch_chars=400)
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        asked = [asking(batcher, "a")]
+        await settle()
+        asked += [asking(batcher, "a") for _ in range(3)]
+        await settle()
+        with pytest.raises(Refusal) as refused:
+            await batcher.translate(0, ["b"], {})
+        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        model.goes.set()
+        await asyncio.gather(*asked)
+        assert (await batcher.translate(0, ["b"], {}))[0]["text"] == "b"
+
+    run(test, max_waiting=3)
+
+
+def test_who_leaves_takes_what_was_not_begun_out_of_the_queue() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        first = asking(batcher, "a")
+        await settle()
+        leaving, staying = asking(batcher, "b"), asking(batcher, "c")
+        await settle()
+        leaving.cancel()
+        await settle()
+        assert batcher.num_waiting == 1
+        model.goes.set()
+        await asyncio.gather(first, staying)
+        assert model.batches == [(0, ["a"]), (0, ["c"])]
+
+    run(test)
+
+
+def test_a_refusal_of_the_model_reaches_everyone_in_the_batch_and_the_next_goes_on() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        model.refusal = Refusal(500, "broken")
+        model.goes.set()
+        with pytest.raises(Refusal, match="broken"):
+            await batcher.translate(0, ["a"], {})
+        model.refusal = None
+        assert await batcher.translate(0, ["ab"], {}) == [{"text": "ba"}]
+
+    run(test)

@@ -1,0 +1,136 @@
+"""Markup through a translation: nothing but text is touched, and elements keep their words."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.requests.sentences import split_sentences
+from interlingua.server.markup import HTML, XML, Dialect, Run, read_markup
+from interlingua.server.placement import Atom, atoms_of, place
+
+
+def translate(document: str, dialect: Dialect = HTML, *, backwards: bool = False) -> str:
+    """Translate word by word: capitals, and perhaps the words of each sentence in the opposite order."""
+    return "".join(
+        _write(piece, backwards) if isinstance(piece, Run) else piece
+        for piece in read_markup(document, dialect)
+    )
+
+
+def _write(run: Run, backwards: bool) -> str:
+    atoms: list[Atom] = []
+    at, space = 0, ""
+    for sentence in split_sentences(run.text, "en"):
+        at += len(sentence.before)
+        space += sentence.before
+        words = sentence.text.upper().split()
+        order: Sequence[int] = range(len(words))
+        if backwards:
+            order = order[::-1]
+        links = [(i, j) for j, i in enumerate(order)]
+        found = " ".join(words[i] for i in order)
+        atoms += atoms_of(sentence.text, found, links, at, space)
+        at += len(sentence.text) + len(sentence.after)
+        space = sentence.after
+    return place(run, atoms, space)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("a cat", "A CAT"),
+        ("a <b>cat</b> sleeps", "A <b>CAT</b> SLEEPS"),
+        ("<p>a cat</p>\n<p class='x'>sleeps</p>", "<p>A CAT</p>\n<p class='x'>SLEEPS</p>"),
+        ("the <b>dog</b>.", "THE <b>DOG</b>."),
+        ("(<i>a</i>) b", "(<i>A</i>) B"),
+        ("a<br>b", "A<br>B"),
+        ("see <img src='a>b'> here", "SEE <img src='a>b'> HERE"),
+        ("see <img>here now<img>", "SEE <img>HERE NOW<img>"),
+        ("<a href='?x&amp;y'>one <b>two</b></a> c", "<a href='?x&amp;y'>ONE <b>TWO</b></a> C"),
+        ("cats &amp; dogs", "CATS &amp; DOGS"),
+        ("3 &lt; 4 &copy; us", "3 &lt; 4 &copy; US"),
+        ("don&#39;t", "DON&#39;T"),
+        ("<script>var a = '<b>';</script>then", "<script>var a = '<b>';</script>THEN"),
+        ("<span translate=no>keep me</span> now", "<span translate=no>keep me</span> NOW"),
+        ("<!-- not <b> this --> that", "<!-- not <b> this --> THAT"),
+        ("a < b and <b>open", "A &lt; B AND <b>OPEN"),
+        ("</i> closed", "</i> CLOSED"),
+        ("<b><i>x</b></i> y", "<b><i>X</b></i> Y"),
+        ("<b> spaced </b> out", " <b>SPACED</b> OUT"),
+        (
+            "<!DOCTYPE html><html><body>x</body></html>",
+            "<!DOCTYPE html><html><body>X</body></html>",
+        ),
+    ],
+)
+def test_only_text_is_translated(document: str, expected: str) -> None:
+    assert translate(document) == expected
+
+
+def test_elements_go_with_their_words() -> None:
+    moved = translate("the <b>red</b> <i>dog</i> barks.", backwards=True)
+    assert moved == "BARKS. <i>DOG</i> <b>RED</b> THE"
+    moved = translate("<a href='1'>one <b>two</b></a> three <img> four", backwards=True)
+    assert moved == "<img> FOUR THREE <a href='1'><b>TWO</b> ONE</a>"
+
+
+def test_an_element_whose_words_are_lost_is_not() -> None:
+    [run] = read_markup("a <b>cat</b> sleeps", HTML)
+    assert isinstance(run, Run)
+    atoms = atoms_of("a cat sleeps", "SCHLÄFT", [(2, 0)], 0, "")
+    assert place(run, atoms, "") == "<b></b> SCHLÄFT"
+
+
+WORDS = ["cat", "dog.", "a", "12", "(red)", "don't", "&amp;", "&copy;", "&#233;t&#233;", "x&lt;y"]
+NAMES = ["b", "i", "a", "span", "p", "div", "li", "u"]
+
+
+def random_document(rng: random.Random, depth: int = 0) -> str:
+    """Nested elements, words, entities, comments, pictures, and white space of any kind; well-formed."""
+    pieces = []
+    for _ in range(rng.randint(1, 6)):
+        kind = rng.random()
+        if kind < 0.3 and depth < 5:
+            name = rng.choice(NAMES)
+            mark = rng.choice(["", f' id="{rng.randint(0, 99)}"', " title='a &gt; b'"])
+            pieces.append(f"<{name}{mark}>{random_document(rng, depth + 1)}</{name}>")
+        elif kind < 0.4:
+            pieces.append(rng.choice(["<br/>", "<img src='x'/>", "<!-- <b> -->", "<wbr />"]))
+        else:
+            pieces.append(" ".join(rng.choices(WORDS, k=rng.randint(1, 5))))
+        pieces.append(rng.choice(["", " ", "\n", ""]))
+    return "".join(pieces)
+
+
+def tags_of(document: str) -> Counter[str]:
+    return Counter(re.findall(r"<!--.*?-->|<(?:\"[^\"]*\"|'[^']*'|[^>'\"])*>", document))
+
+
+@pytest.mark.parametrize("dialect", [HTML, XML])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("documents", [25, pytest.param(250, marks=pytest.mark.slow)])
+def test_random_documents_stay_well_formed_and_keep_every_tag(
+    dialect: Dialect, backwards: bool, documents: int
+) -> None:
+    rng = random.Random(documents)
+    for _ in range(documents):
+        document = f"<html>{random_document(rng)}</html>"
+        ElementTree.fromstring(document.replace("&copy;", ""))
+        translated = translate(document, dialect, backwards=backwards)
+        ElementTree.fromstring(translated.replace("&copy;", ""))
+        assert tags_of(translated) == tags_of(document)
+        for entity in ("&amp;", "&copy;", "&lt;"):
+            assert translated.count(entity) == document.count(entity)
+
+
+@given(st.text(alphabet="<>/&;'\"= ab!-[]", max_size=60))
+def test_what_is_no_markup_is_kept_as_well(text: str) -> None:
+    pieces = read_markup(text, HTML)
+    assert "".join(piece.source if isinstance(piece, Run) else piece for piece in pieces) == text
+    translate(text)

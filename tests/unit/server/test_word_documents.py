@@ -1,0 +1,47 @@
+"""Pieces of a Word paragraph go with their words, each with its format."""
+
+import asyncio
+from collections.abc import Sequence
+
+from interlingua.server.markup import Run
+from interlingua.server.placement import atoms_of, place
+from interlingua.server.word_documents import translate_word
+
+
+async def backwards(runs: Sequence[Run]) -> list[str]:
+    done = []
+    for run in runs:
+        words = run.text.upper().split()
+        links = [(i, j) for j, i in enumerate(reversed(range(len(words))))]
+        done.append(place(run, atoms_of(run.text, " ".join(words[::-1]), links, 0, ""), ""))
+    return done
+
+
+def translated(document: str) -> str:
+    done = asyncio.run(translate_word(document, backwards))
+    return done.replace(' xml:space="preserve"', "")
+
+
+def test_pieces_are_put_in_the_order_of_their_words() -> None:
+    document = (
+        "<w:p><w:r><w:t>the </w:t></w:r><w:r><w:b/><w:t>red</w:t></w:r>"
+        "<w:hyperlink r:id='1'><w:r><w:t> dog &amp;</w:t></w:r></w:hyperlink></w:p>"
+    )
+    assert translated(document) == (
+        "<w:p><w:hyperlink r:id='1'><w:r><w:t>&amp; DOG</w:t></w:r></w:hyperlink>"
+        "<w:r><w:b/><w:t> RED</w:t></w:r><w:r><w:t> THE</w:t></w:r></w:p>"
+    ).replace("<w:t> RED", "<w:t>RED").replace("DOG</w:t>", "DOG </w:t>").replace(
+        "RED</w:t></w:r><w:r><w:t> THE", "RED </w:t></w:r><w:r><w:t>THE"
+    )
+
+
+def test_what_has_a_break_or_a_picture_stays_where_it_is() -> None:
+    document = "<w:p><w:r><w:t>a b</w:t></w:r><w:r><w:br/><w:t>c d</w:t></w:r><w:r><w:t>e f</w:t></w:r></w:p>"
+    assert translated(document) == document.replace("a b", "B A").replace("c d", "D C").replace(
+        "e f", "F E"
+    )
+
+
+def test_no_text_is_no_change() -> None:
+    for document in ("", "<w:p/>", "<w:p><w:r></w:r></w:p>", "<w:p><w:pPr/></w:p>"):
+        assert translated(document) == document
