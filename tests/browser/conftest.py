@@ -45,7 +45,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(run_folder: Path) -> Iterator[str]:
-    """Serve two models of the same languages; the second is the early state of nothing, the same again."""
+    """Serve a run, and a model of the same languages to lay beside it."""
     command = [sys.executable, "-m", "interlingua", "serve", str(run_folder), str(GOLDEN)]
     process = subprocess.Popen(
         [*command, "--port", "0", "--threads", "1"],
