@@ -351,6 +351,7 @@ def test_files_come_back_translated_and_otherwise_as_they_were(server: RunningSe
     assert inside.count("<w:b/>") == 1
 
 
+@pytest.mark.slow
 def test_files_that_are_none_or_too_large_are_refused(server: RunningServer) -> None:
     for name, content, status in (
         ("a.exe", b"x", 400),
@@ -386,6 +387,7 @@ def test_the_specification_names_every_route_and_its_page_needs_no_other_site(
         assert b"//" not in re.sub(rb"^// .*$", b"", answer.body, flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_keys_suggestions_and_the_log_are_as_the_operator_wants(tmp_path: Path, capsys) -> None:
     keys, kept = tmp_path / "keys", tmp_path / "kept.jsonl"
     assert main(["serve", "--new-key", "ana", "--api-keys", str(keys)]) == 0
