@@ -51,7 +51,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(place, "new", NUMBERS | OTHERS, 20)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        command = f"train --source old.ro --target old.en --run-dir base {SIZES} {SMALL} --training.steps 24"
+        held_back = "--valid-source old-valid.ro --valid-target old-valid.en"
+        command = f"train --source old.ro --target old.en {held_back} --run-dir base {SIZES} {SMALL}"
+        command += " --training.steps 24"
         assert main(command.split()) == 0
     return place
 
