@@ -52,7 +52,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         held_back = "--valid-source old-valid.ro --valid-target old-valid.en"
-        command = f"train --source old.ro --target old.en {held_back} --run-dir base {SIZES} {SMALL}"
+        command = (
+            f"train --source old.ro --target old.en {held_back} --run-dir base {SIZES} {SMALL}"
+        )
         command += " --training.steps 24"
         assert main(command.split()) == 0
     return place
