@@ -42,6 +42,15 @@ SHAPES = {
     "gelu": Architecture(
         encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, activation="gelu"
     ),
+    "output bias, as models of Marian": Architecture(
+        encoder_layers=1,
+        decoder_layers=2,
+        d_model=32,
+        d_ff=64,
+        heads=2,
+        activation="swish",
+        output_bias=True,
+    ),
 }
 VOCABULARY = 101
 PAD, BEGIN, END = 0, 1, 2
@@ -58,6 +67,8 @@ def make(shape: str, seed: int = 0) -> Transformer:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)  # probabilities far from even
+        if model.output.bias is not None:
+            model.output.bias.normal_()
     return model.eval().requires_grad_(False)
 
 

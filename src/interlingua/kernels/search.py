@@ -241,10 +241,10 @@ class CompiledSearch:
             yield from self._norm(model.decoder.final_norm)
         outputs = model.output.weight.size(0)
         whole = -(-outputs // self._panel) * self._panel
-        beyond = torch.full((whole,), float("-inf"))  # places of no symbol have no probability
-        beyond[:outputs] = 0.0
+        bias = torch.full((whole,), float("-inf"))  # places of no symbol have no probability
+        bias[:outputs] = 0.0 if model.output.bias is None else model.output.bias.detach()
         *packed, _ = self._weight(model.output.weight, None)
-        yield from (*packed, self._keep(beyond))
+        yield from (*packed, self._keep(bias))
         for embedding in (model.source_embedding, model.target_embedding):
             yield self._keep(embedding.table.weight)
         for embedding in (model.source_embedding, model.target_embedding):

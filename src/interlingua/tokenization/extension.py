@@ -42,8 +42,8 @@ def extend_tokenizer(
     """
     if not isinstance(tokenizer, PieceTokenizer):
         raise TokenizerError(
-            f"the tokenizer of the starting model is of kind {tokenizer.kind} and takes no new pieces; "
-            "leave out start.new_pieces and corpus.tags"
+            f"the tokenizer of the starting model ({tokenizer.kind}) comes from another program, which numbered its "
+            "pieces, and takes no new pieces; leave out start.new_pieces and corpus.tags"
         )
     old = tokenizer.vocabulary
     missing = [tag for tag in dict.fromkeys(tags) if tag not in old.pieces]
