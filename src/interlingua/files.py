@@ -12,6 +12,7 @@ known to be dead.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import functools
 import os
 import re
@@ -21,10 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from interlingua.errors import OutputError
+from interlingua.errors import InterlinguaError, OutputError
 
 __all__ = [
     "clear_left_overs",
+    "hold_folder",
     "remove_folder",
     "replace_file",
     "replace_folder",
@@ -100,6 +102,31 @@ def replace_folder(path: Path, check: Callable[[Path], None] | None = None) -> I
         raise _cannot_write(path, error) from error
     finally:
         _discard(temporary)
+
+
+@contextmanager
+def hold_folder(path: Path, *, busy: InterlinguaError, remedy: str) -> Iterator[None]:
+    """Hold a folder for this process until the block ends; it is made if it is not there.
+
+    Args:
+        path: the folder; the lock is its file ``.lock``, which stays.
+        busy: raised when another process holds it.
+        remedy: what to do when it cannot be written.
+
+    Raises:
+        OutputError: it cannot be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = (path / ".lock").open("w")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise busy from None
+        yield
 
 
 def temporary_neighbour(path: Path) -> Path:

@@ -5,7 +5,6 @@ in ``OUTPUT/.interlingua/NAME``; the record ``OUTPUT/.interlingua/NAME.json`` sa
 same command goes on where it was stopped and another one is refused.
 """
 
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 
 from interlingua.corpus.lines import read_blocks, read_span
 from interlingua.errors import ConfigError, CorpusError, OutputError
-from interlingua.files import clear_left_overs, replace_file, write_text
+from interlingua.files import clear_left_overs, hold_folder, replace_file, write_text
 
 __all__ = ["FileJob", "Part", "find_files", "only_one"]
 
@@ -176,20 +175,10 @@ def only_one(output: Path) -> Iterator[None]:
     Raises:
         OutputError: another one holds it, or it cannot be written.
     """
-    state = output / _STATE
-    try:
-        state.mkdir(parents=True, exist_ok=True)
-        lock = (state / ".lock").open("w")
-    except OSError as error:
-        raise OutputError(
-            f"{output}: cannot be written ({error.strerror}); --output must be a folder, choose another"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OutputError(
-                f"{output}: another process is translating into this folder; wait for it, or choose another"
-            ) from None
+    busy = OutputError(
+        f"{output}: another process is translating into this folder; wait for it, or choose another"
+    )
+    remedy = "--output must be a folder, choose another"
+    with hold_folder(output / _STATE, busy=busy, remedy=remedy):
         clear_left_overs(output)
         yield

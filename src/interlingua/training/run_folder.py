@@ -1,6 +1,5 @@
 """The run folder: everything that a run writes, and the lock that keeps a second trainer out."""
 
-import fcntl
 import json
 import os
 import platform
@@ -13,7 +12,7 @@ import torch
 
 from interlingua import __version__
 from interlingua.errors import OutputError, TrainingError
-from interlingua.files import clear_left_overs, write_text
+from interlingua.files import clear_left_overs, hold_folder, write_text
 
 __all__ = ["RunFolder"]
 
@@ -76,21 +75,11 @@ class RunFolder:
                 f"{self.path}: is not a run but something else, which training would overwrite; "
                 "choose another --run-dir"
             )
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("w")
-        except OSError as error:
-            raise OutputError(
-                f"{self.path}: cannot be written ({error.strerror}); choose another --run-dir"
-            ) from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise TrainingError(
-                    f"{self.path}: another process is training in this folder; "
-                    "wait for it, or choose another --run-dir"
-                ) from None
+        busy = TrainingError(
+            f"{self.path}: another process is training in this folder; "
+            "wait for it, or choose another --run-dir"
+        )
+        with hold_folder(self.path, busy=busy, remedy="choose another --run-dir"):
             for place in (self.path, self.corpus, self.start, self.shards, self.checkpoints):
                 clear_left_overs(place)
             yield
