@@ -1,10 +1,8 @@
 """The ``translate`` command on whole files and folders, restartable, here or on a Ray cluster."""
 
 import hashlib
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from interlingua.bulk.parts import FileJob, Part, find_files, only_one
@@ -13,7 +11,7 @@ from interlingua.checkpoints.adapter_folder import find_adapter_folder
 from interlingua.checkpoints.manifest import MANIFEST, check_manifest
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_flags import ShowFlags
-from interlingua.cli_streams import note
+from interlingua.cli_streams import note, progress_bar
 from interlingua.errors import ConfigError
 
 __all__ = ["translate_files"]
@@ -55,13 +53,13 @@ def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[
     for job in jobs:
         job.begin()
     by_source = {str(job.source.absolute()): job for job in jobs}
-    left = {source: len(job.waiting()) for source, job in by_source.items()}
     waiting = [part for job in jobs for part in job.waiting()]
+    left = Counter(part.source for part in waiting)
     whole = sum(job.num_lines for job in jobs)
     done = whole - sum(part.num_lines for part in waiting)
     if done:
         note(f"{done:,} of {whole:,} lines were translated before")
-    with _progress_bar(whole) as progress:
+    with progress_bar("lines") as progress:
         for part, text, found in _translate(waiting, recipe, flags):
             by_source[part.source].keep(part, text)
             marks.update(found)
@@ -69,7 +67,7 @@ def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[
             if not left[part.source]:
                 by_source[part.source].finish()
             done += part.num_lines
-            progress(done)
+            progress(done, whole)
     for job in jobs:  # what was stopped just before its end, and files without a line
         job.finish()
     return marks
@@ -114,17 +112,3 @@ def _checksum(folder: Path) -> str:
 
 def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
-
-
-@contextmanager
-def _progress_bar(whole: int) -> Iterator[Callable[[int], None]]:
-    if not sys.stderr.isatty():
-        yield lambda _done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task("lines", total=whole)
-        yield lambda done: shown.update(task, completed=done)

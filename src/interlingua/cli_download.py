@@ -1,15 +1,9 @@
 """The ``download`` command: a corpus or a test set by its name."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from interlingua.cli_streams import note, print_json, say
+from interlingua.cli_streams import note, print_json, progress_bar, say
 from interlingua.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
 __all__ = ["download"]
 
@@ -51,7 +45,7 @@ def download(
         return
     if name is None:
         raise ConfigError("no corpus is named; see what there is with --list")
-    with _progress_bar(name) as progress:
+    with progress_bar(name, in_bytes=True) as progress:
         fetcher = Fetcher(
             output, catalogue=catalogue or CATALOGUE, sha256=sha256, say=note, progress=progress
         )
@@ -82,24 +76,3 @@ def _print_list(languages: tuple[str, str], catalogue: str, *, as_json: bool) ->
         size = "?" if entry.size is None else f"{entry.size / 1e6:,.1f} MB"
         say(f"{entry.name:<24} {entry.version:<14} {pairs:>14} pairs {size:>14}\n")
     say(f"test sets of sacreBLEU: {', '.join(sets) or 'none'}\n")
-
-
-def _progress_bar(
-    name: str,
-) -> "AbstractContextManager[Callable[[int, int | None], None]]":
-    from contextlib import contextmanager
-
-    @contextmanager
-    def bar() -> "Iterator[Callable[[int, int | None], None]]":
-        if not sys.stderr.isatty():
-            yield lambda _done, _whole: None
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-        columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True)) as shown:
-            task = shown.add_task(name, total=None)
-            yield lambda done, whole: shown.update(task, completed=done, total=whole)
-
-    return bar()

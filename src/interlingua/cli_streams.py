@@ -30,6 +30,7 @@ __all__ = [
     "one_line",
     "open_output",
     "print_json",
+    "progress_bar",
     "read_aligned",
     "read_input",
     "report_failure",
@@ -244,6 +245,30 @@ def one_line(text: str) -> str:
 
 def _ignore(_: int) -> None:
     """Forget how many bytes were written."""
+
+
+@contextlib.contextmanager
+def progress_bar(
+    name: str, *, in_bytes: bool = False
+) -> Iterator[Callable[[int, int | None], None]]:
+    """Yield a function that is told how much is done of how much; a bar is drawn if a terminal is there to see it."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _whole: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TimeRemainingColumn,
+    )
+
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = ("{task.description}", BarColumn(), amount, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(name, total=None)
+        yield lambda done, whole: shown.update(task, completed=done, total=whole)
 
 
 def say(text: str) -> None:

@@ -9,7 +9,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,11 @@ class Part:
     end: int
     checksum: int
     num_lines: int
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Part":
+        """Take a part out of the row of a table, which may hold more."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
 
     def read(self) -> list[str]:
         """Return the lines.

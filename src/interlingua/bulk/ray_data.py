@@ -54,14 +54,9 @@ def translate_on_ray(
         )
         try:
             for row in done.iter_rows():
-                yield _from_row(row)
+                yield Part.from_row(row), row["text"], Counter(json.loads(row["marks"]))
         except ray.exceptions.RayError as error:
             raise _explain(error) from error
-
-
-def _from_row(row: dict[str, Any]) -> tuple[Part, str, Counter[str]]:
-    part = Part(**{name: row[name] for name in Part.__dataclass_fields__})
-    return part, row["text"], Counter(json.loads(row["marks"]))
 
 
 def _import_ray() -> Any:

@@ -73,7 +73,7 @@ class Worker:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Do the same for the row of a table, as Ray Data has it."""
-        part = Part(**{name: row[name] for name in Part.__dataclass_fields__})
+        part = Part.from_row(row)
         text, marks = self.translate(part)
         return {**asdict(part), "text": text, "marks": json.dumps(marks)}
 
