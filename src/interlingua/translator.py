@@ -213,6 +213,19 @@ class Translator:
             max_source_length=min(member.max_source_length for member in members),
         )
 
+    def with_model(self, model: SequenceModel[Any]) -> "Translator":
+        """Return a translator that differs in the model alone, which has the same vocabularies and sizes."""
+        return Translator(
+            model,
+            self.tokenizers,
+            source_lang=self.source_lang,
+            target_lang=self.target_lang,
+            decoding=self.decoding,
+            device=self.device,
+            max_source_length=self.max_source_length,
+            calibration=self.calibration,
+        )
+
     def _vocabularies(self) -> list[list[str]]:
         pair = (self.tokenizers.source, self.tokenizers.target)
         return [each.tokens(range(each.vocabulary_size)) for each in pair]

@@ -45,16 +45,7 @@ def intervene(translator: Translator, intervention: Intervention) -> Translator:
     if not isinstance(model, Transformer):
         raise ModelError(f"a {type(model).__name__} has no parts that can be switched off here")
     _refuse_unknown(model, intervention)
-    return Translator(
-        SwitchedTransformer(model, intervention),
-        translator.tokenizers,
-        source_lang=translator.source_lang,
-        target_lang=translator.target_lang,
-        decoding=translator.decoding,
-        device=translator.device,
-        max_source_length=translator.max_source_length,
-        calibration=translator.calibration,
-    )
+    return translator.with_model(SwitchedTransformer(model, intervention))
 
 
 class SwitchedAttention(MultiHeadAttention):

@@ -364,15 +364,7 @@ class _Model:
         check_tensors(store.path(step), tensors, expected)
         for name, parameter in expected.items():
             parameter.copy_(tensors[name])
-        return Translator(
-            model,
-            now.tokenizers,
-            source_lang=now.source_lang,
-            target_lang=now.target_lang,
-            decoding=now.decoding,
-            device=now.device,
-            max_source_length=now.max_source_length,
-        )
+        return now.with_model(model)
 
 
 def _cut(text: str, language: str) -> list[tuple[str, str, str]]:
