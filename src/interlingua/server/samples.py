@@ -1,5 +1,6 @@
 """Sentences that a model was trained with, to know its languages by."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from interlingua.batching.shards import StoredPairs, open_shards
@@ -15,11 +16,8 @@ _MOST = 2_000
 
 def sample_pairs(folder: Path) -> list[SentencePair]:
     """Return pairs of the corpus of a run, from its validation part, or those kept with a model; none if there are none."""
-    try:
+    with suppress(InterlinguaError):  # a model folder by itself has no shards
         return list(StoredPairs(open_shards(folder / "shards" / "validation"))[:_MOST])
-    except InterlinguaError:
-        pass
-    try:
+    with suppress(InterlinguaError):  # damaged sentences: languages are then told in another way
         return list(read_sentences(find_model_folder(folder) / SENTENCES))[:_MOST]
-    except InterlinguaError:
-        return []
+    return []

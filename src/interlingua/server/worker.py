@@ -66,16 +66,16 @@ class Worker:
         """
         from interlingua.translator import Translator
 
+        self._folders = [Path(folder) for folder in start["models"]]
         self._translators = [
             Translator.load(
-                Path(folder),
+                folder,
                 device=start["device"],
                 dtype=start["dtype"],
                 threads=start["threads"],
             )
-            for folder in start["models"]
+            for folder in self._folders
         ]
-        self._folders = [Path(folder) for folder in start["models"]]
         models = [
             {
                 "source": each.source_lang,
@@ -85,7 +85,7 @@ class Worker:
             }
             for each in self._translators
         ]
-        samples = [_samples(Path(folder)) for folder in start["models"]]
+        samples = [_samples(folder) for folder in self._folders]
         self.say({"ready": models, "samples": samples})
 
     @cached_property
