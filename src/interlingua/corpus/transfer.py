@@ -323,7 +323,7 @@ def _begun(part: Path, url: str) -> _Begun | None:
         if begun.url == url and begun.validator and part.is_file():
             return begun
     except (OSError, ValueError, TypeError):
-        pass
+        pass  # no note, or a damaged one: the part is fetched from its beginning
     _forget(part)
     return None
 
