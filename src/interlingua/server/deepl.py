@@ -8,12 +8,11 @@ from starlette.routing import Route
 
 from interlingua.server.bodies import read_as, read_fields
 from interlingua.server.languages import name_of
-from interlingua.server.marked import translate_markup
 from interlingua.server.markup import HTML, XML
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import DeeplForm
 from interlingua.server.service import Service, answer_within
-from interlingua.server.translation import translate_texts
+from interlingua.server.several import translate_each
 
 __all__ = ["routes"]
 
@@ -65,17 +64,12 @@ async def _translate(service: Service, form: DeeplForm) -> list[dict[str, Any]]:
         if form.source_lang
         else [service.detect(text)[0].language for text in texts]
     )
+    ways = {source: service.languages.require_way(source, target) for source in sources}
+    dialect = {"html": HTML, "xml": XML}[form.tag_handling] if form.tag_handling else None
+    done = await translate_each(service.engine, ways, texts, sources, dialect=dialect)
     answers: list[dict[str, Any]] = []
-    for source in dict.fromkeys(sources):
-        service.languages.require_way(source, target)
-    for text, source in zip(texts, sources, strict=True):
-        way = service.languages.require_way(source, target)
-        if form.tag_handling:
-            dialect = HTML if form.tag_handling == "html" else XML
-            [found] = await translate_markup(service.engine, way, [text], dialect)
-        else:
-            found = (await translate_texts(service.engine, way, [text]))[0].text
-        answer: dict[str, Any] = {"detected_source_language": source.upper(), "text": found}
+    for text, source, found in zip(texts, sources, done, strict=True):
+        answer: dict[str, Any] = {"detected_source_language": source.upper(), "text": found.text}
         if form.show_billed_characters:
             answer["billed_characters"] = len(text)
         answers.append(answer)

@@ -1,6 +1,5 @@
 """The API of LibreTranslate: what its clients send and expect, errors included."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -11,13 +10,12 @@ from interlingua.server.bodies import read_as
 from interlingua.server.detection import Detected
 from interlingua.server.documents import FORMATS
 from interlingua.server.languages import name_of
-from interlingua.server.marked import translate_markup
 from interlingua.server.markup import HTML
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import DetectForm, TranslateForm
 from interlingua.server.service import Service, answer_within
+from interlingua.server.several import translate_each
 from interlingua.server.streaming import stream_translation
-from interlingua.server.translation import Translated, translate_texts
 
 __all__ = ["routes"]
 
@@ -82,7 +80,18 @@ async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
         sources = [guess.language for guess in guesses]
     else:
         sources = [service.languages.known(form.source)] * len(texts)
-    answers, pivots = await _each(service, form, texts, sources, target)
+    ways = {source: service.languages.require_way(source, target) for source in sources}
+    answers = await translate_each(
+        service.engine,
+        ways,
+        texts,
+        sources,
+        dialect=HTML if form.format == "html" else None,
+        alternatives=form.alternatives,
+    )
+    for text, source in zip(texts, sources, strict=True):
+        service.metrics.characters.labels(source, target).inc(len(text))
+    pivots = [">".join(model.target for model in ways[each][:-1]) or None for each in sources]
     return _shape(
         isinstance(form.q, list),
         translatedText=[each.text for each in answers],
@@ -90,32 +99,6 @@ async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
         alternatives=[list(each.alternatives) for each in answers] if form.alternatives else None,
         pivot=pivots if any(pivots) else None,
     )
-
-
-async def _each(
-    service: Service,
-    form: TranslateForm,
-    texts: Sequence[str],
-    sources: Sequence[str],
-    target: str,
-) -> tuple[list[Any], list[str | None]]:
-    """Translate each text from its own language; return also what language it went through."""
-    ways = {source: service.languages.require_way(source, target) for source in sources}
-    answers: list[Any] = [None] * len(texts)
-    pivots: list[str | None] = [None] * len(texts)
-    for source, way in ways.items():
-        places = [place for place, each in enumerate(sources) if each == source]
-        some = [texts[place] for place in places]
-        if form.format == "html":
-            marked = await translate_markup(service.engine, way, some, HTML)
-            found = [Translated(text) for text in marked]
-        else:
-            found = await translate_texts(service.engine, way, some, alternatives=form.alternatives)
-        service.metrics.characters.labels(source, target).inc(sum(map(len, some)))
-        for place, each in zip(places, found, strict=True):
-            answers[place] = each
-            pivots[place] = ">".join(model.target for model in way[:-1]) or None
-    return answers, pivots
 
 
 def _shape(is_list: bool, **fields: list[Any] | None) -> dict[str, Any]:
