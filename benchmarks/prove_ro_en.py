@@ -40,12 +40,13 @@ def main() -> None:
     """Do what is not done yet; fail if transformers is better on a test side."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=40.0, help="of each training (40)")
-    minutes = parser.parse_args().minutes
+    parser.add_argument("--align-minutes", type=float, default=25.0, help="of each aligner (25)")
+    flags = parser.parse_args()
     print(describe_machine())
     clean()
-    train_both(minutes)
+    train_both(flags.minutes)
     is_as_good = compare(score_ours(), score_theirs())
-    align_words(minutes)
+    align_words(flags.align_minutes)
     sys.exit(0 if is_as_good else 1)
 
 

@@ -18,7 +18,7 @@ from interlingua.cli import main
 from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import Transformer
+from interlingua.model.transformer import RESIDUAL_GAIN, Transformer
 from interlingua.requests.confidence import CALIBRATION, Calibration
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -43,6 +43,9 @@ def folders(tmp_path_factory):
         )
         model = Transformer(sizes, source_vocabulary=size, target_vocabulary=size).eval()
         with torch.no_grad():
+            for name, parameter in model.named_parameters():  # what begins small gets a say
+                if parameter.dim() > 1 and not name.endswith(("query.weight", "key.weight")):
+                    parameter.div_(RESIDUAL_GAIN["post"])
             model.output.weight.mul_(4.0)
         pair = TokenizerPair(tokenizer, tokenizer, shared=True)
         decoding = DecodingConfig(beam_size=3, max_length_offset=4)

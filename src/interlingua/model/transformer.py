@@ -23,7 +23,15 @@ from interlingua.model.masks import look_ahead_mask, padding_mask
 from interlingua.model.positions import LearnedPositions, Positions, SinusoidalPositions
 from interlingua.model.residual import Residual
 
-__all__ = ["Memory", "State", "Transformer"]
+__all__ = ["RESIDUAL_GAIN", "Memory", "State", "Transformer"]
+
+RESIDUAL_GAIN = {"post": 1 / 3, "pre": 1.0}
+"""At which part of the usual size begins what is added up along the layers: embeddings, values, outputs, feed-forward.
+
+Post-normalization rescales the sum after every sublayer; from matrices of full size small batches at a high learning
+rate do not find the way past the frequencies of words (docs/results.md, "What the initial weights are worth"). DeepNet
+(Wang et al. 2022) makes the same matrices smaller, queries and keys excepted, by a factor that depends on the depth.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +152,28 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.table.weight
 
     def _initialise(self) -> None:
-        """Glorot-uniform matrices, zero biases; embeddings of variance 1/D, so that scaled they have 1.
+        """Glorot-uniform matrices, zero biases, embeddings of variance 1/D; see ``RESIDUAL_GAIN``.
 
         A part of one's own keeps the initialisation of its own parameters; its linear layers are treated
         like all others.
         """
+        gain = RESIDUAL_GAIN[self.architecture.norm]
         for module in self.modules():
             if isinstance(module, nn.Embedding) or module is self.output:
-                nn.init.normal_(module.weight, std=self.architecture.d_model**-0.5)
+                nn.init.normal_(module.weight, std=gain * self.architecture.d_model**-0.5)
                 if module is self.output and self.output.bias is not None:
                     nn.init.zeros_(self.output.bias)
             elif isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
+                nn.init.xavier_uniform_(module.weight, gain)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+        for module in self.modules():
+            if isinstance(module, MultiHeadAttention):
+                for chooser in (
+                    module.query,
+                    module.key,
+                ):  # they choose what is read, and add nothing
+                    chooser.weight.data /= gain
 
     def forward(
         self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"]

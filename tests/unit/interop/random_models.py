@@ -7,6 +7,7 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import RESIDUAL_GAIN
 from interlingua.tokenization import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 
@@ -78,11 +79,12 @@ def random_model(architecture: Architecture, *, shared: bool = True, seed: int =
     torch.manual_seed(seed)
     model = build(architecture, tokenizers)
     with torch.no_grad():
-        for parameter in parameters_of(model).values():
+        for name, parameter in parameters_of(model).items():
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter), alpha=0.2)
-            else:
-                parameter.mul_(1.5)
+            else:  # what begins small for training gets a say
+                chooses = name.endswith(("query.weight", "key.weight"))
+                parameter.mul_(1.5 if chooses else 1.5 / RESIDUAL_GAIN[architecture.norm])
     pairs = tuple(
         SentencePair(source, target, line)
         for line, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True), 1)

@@ -90,13 +90,22 @@ def test_three_way_tying_of_two_vocabularies_is_refused_with_both_sizes() -> Non
 def test_scaled_embeddings_start_with_the_variance_of_positions_times_two() -> None:
     """Variance 1/D in the table is 1 after scaling; a sinusoid has 1/2."""
     torch.manual_seed(0)
-    model = Transformer(architecture(d_model=64), source_vocabulary=2000, target_vocabulary=2000)
+    pre = architecture(d_model=64, norm="pre")
+    model = Transformer(pre, source_vocabulary=2000, target_vocabulary=2000)
     scaled = model.source_embedding.table.weight * math.sqrt(64)
     assert abs(scaled.std().item() - 1) < 0.02
 
 
+def test_with_post_normalisation_all_but_queries_and_keys_start_at_a_third() -> None:
+    pre = dict(build(d_model=64, d_ff=128, norm="pre").named_parameters())
+    for name, parameter in build(d_model=64, d_ff=128).named_parameters():
+        chooses = name.endswith(("query.weight", "key.weight"))
+        wanted = 1.0 if chooses or parameter.dim() == 1 else 1 / 3
+        torch.testing.assert_close(parameter, pre[name] * wanted, msg=name)
+
+
 def test_matrices_start_glorot_uniform_biases_zero_and_gains_one() -> None:
-    model = build(d_model=64, d_ff=128)
+    model = build(d_model=64, d_ff=128, norm="pre")
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             assert not parameter.any(), name
