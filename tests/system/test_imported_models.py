@@ -72,3 +72,30 @@ def test_an_imported_model_is_fine_tuned_translates_and_is_looked_into(
     # What came in goes out again, fine-tuned.
     run("export tuned --format ctranslate2 --output ct2 --verify valid.en")
     assert (place / "ct2/model.bin").exists()
+
+
+@pytest.mark.slow
+def test_an_imported_model_learns_new_words_and_goes_back(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_marian_folder(place / "theirs")
+    run("import theirs --output model --source-lang en --target-lang de")
+    for name, word in (("new.en", "snowboarder"), ("new.de", "Schneefahrer")):
+        Path(name).write_text(f"{word} {word}\n{word}\n" * 8, encoding="utf-8")
+    run(
+        "train --init-from model --source new.en --target new.de --valid-source valid.en --valid-target valid.de "
+        f"--start.new-pieces 6 --corpus.tags <bt> --run-dir tuned {SMALL}"
+    )
+    before, after = load_model_folder(Path("model")), load_model_folder(Path("tuned"))
+    old, new = before.tokenizers.source, after.tokenizers.source
+    pieces = new.tokens(range(new.vocabulary_size))
+    assert pieces[: old.vocabulary_size] == old.tokens(range(old.vocabulary_size))
+    assert pieces == after.tokenizers.target.tokens(range(new.vocabulary_size))
+    assert "<bt>" in pieces[old.vocabulary_size :]
+    assert len(new.encode("snowboarder").ids) < len(old.encode("snowboarder").ids)
+
+    capsys.readouterr()
+    run("translate tuned snowboarder")
+    assert capsys.readouterr().out
+    for name in ("marian", "ctranslate2"):  # the proof compares both programs, new pieces included
+        run(f"export tuned --format {name} --output {name} --verify new.en")

@@ -12,18 +12,51 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.segmentation import UnigramScores
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
 
-__all__ = ["extend_tokenizer", "old_ids_of"]
+__all__ = ["extend_pair", "extend_tokenizer", "old_ids_of"]
 
 _FEWEST = 2
 """A piece that occurs once would be learnt from one sentence."""
 
 _MOST_LETTERS = 16
 """Letters of a new piece, as in SentencePiece."""
+
+
+def extend_pair(
+    tokenizers: TokenizerPair,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    number: int,
+    tags: Sequence[str] = (),
+) -> TokenizerPair:
+    """Return the tokenizers with at most ``number`` more pieces each, and the ``tags`` that the source does not know.
+
+    Sides that number their pieces alike, as Marian's do, still do so afterwards.
+
+    Raises:
+        TokenizerError: they cannot be extended.
+    """
+    if tokenizers.shared:
+        both = extend_tokenizer(tokenizers.source, [*sources, *targets], number, tags)
+        return TokenizerPair(both, both, shared=True)
+    source = extend_tokenizer(tokenizers.source, sources, number, tags)
+    target = extend_tokenizer(tokenizers.target, targets, number)
+    is_alike = _pieces(tokenizers.source) == _pieces(tokenizers.target)
+    if (
+        is_alike
+        and isinstance(source, RenumberedTokenizer)
+        and isinstance(target, RenumberedTokenizer)
+    ):
+        joint = (*source.pieces, *target.pieces)
+        source = source.renumber(source.cutter, joint)
+        target = target.renumber(target.cutter, joint)
+    return TokenizerPair(source, target, shared=False)
 
 
 def extend_tokenizer(
@@ -38,13 +71,22 @@ def extend_tokenizer(
         tags: symbols that get an id each if they have none, which no text becomes.
 
     Raises:
-        TokenizerError: a tokenizer of another program, whose pieces cannot be added to.
+        TokenizerError: a tokenizer that does not cut into pieces of its own, such as merges of subword-nmt.
     """
-    if not isinstance(tokenizer, PieceTokenizer):
-        raise TokenizerError(
-            f"the tokenizer of the starting model ({tokenizer.kind}) comes from another program, which numbered its "
-            "pieces, and takes no new pieces; leave out start.new_pieces and corpus.tags"
-        )
+    if isinstance(tokenizer, PieceTokenizer):
+        return _extend_pieces(tokenizer, texts, number, tags)
+    if isinstance(tokenizer, RenumberedTokenizer):
+        cutter = _extend_pieces(tokenizer.cutter, texts, number, tags)
+        return tokenizer.renumber(cutter, (*tokenizer.pieces, *_added(tokenizer.cutter, cutter)))
+    raise TokenizerError(
+        f"the tokenizer of the starting model ({tokenizer.kind}) comes from another program, which numbered its "
+        "pieces, and takes no new pieces; leave out start.new_pieces and corpus.tags"
+    )
+
+
+def _extend_pieces(
+    tokenizer: PieceTokenizer, texts: Iterable[str], number: int, tags: Sequence[str]
+) -> PieceTokenizer:
     old = tokenizer.vocabulary
     missing = [tag for tag in dict.fromkeys(tags) if tag not in old.pieces]
     learnt = _learn(tokenizer, _count_words(tokenizer, texts), number) if number else []
@@ -63,9 +105,19 @@ def extend_tokenizer(
 
 def old_ids_of(old: Tokenizer, new: Tokenizer) -> list[tuple[int, ...]]:
     """Return for each piece that ``new`` has more than ``old`` the old ids that spelled it."""
-    if not isinstance(old, PieceTokenizer) or not isinstance(new, PieceTokenizer):
-        raise TokenizerError("only tokenizers of pieces can be extended")
-    return [old.spell_letters(piece) for piece in new.vocabulary.pieces[len(old.vocabulary) :]]
+    if isinstance(old, PieceTokenizer):
+        return [old.spell_letters(piece) for piece in _added(old, new)]
+    if isinstance(old, RenumberedTokenizer):
+        return [old.spell(piece) for piece in _added(old, new)]
+    raise TokenizerError("only tokenizers of pieces can be extended")
+
+
+def _pieces(tokenizer: Tokenizer) -> list[str]:
+    return tokenizer.tokens(range(tokenizer.vocabulary_size))
+
+
+def _added(old: Tokenizer, new: Tokenizer) -> list[str]:
+    return _pieces(new)[old.vocabulary_size :]
 
 
 def _count_words(tokenizer: PieceTokenizer, texts: Iterable[str]) -> Counter[str]:

@@ -8,7 +8,7 @@ Source: ``MarianTokenizer`` of Hugging Face transformers, whose ids these are. U
 stands in a text is text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,9 @@ class RenumberedTokenizer(Tokenizer):
             raise TokenizerError("the vocabulary is damaged: a special symbol is not in it")
         for number in self._silent:  # text never becomes one of these
             del self._ids[self.pieces[number]]
+        for number in cutter.vocabulary.hidden:
+            if not is_tag(piece := cutter.vocabulary.pieces[number]):
+                self._ids.pop(piece, None)
         if default_tag and default_tag not in self._ids:
             known = ", ".join(self.tags[:8]) or "none"
             raise TokenizerError(
@@ -133,6 +136,25 @@ class RenumberedTokenizer(Tokenizer):
                     "the ids were made with another tokenizer"
                 )
         return [self.pieces[number] for number in ids]
+
+    def spell(self, letters: str) -> tuple[int, ...]:
+        """Return the ids of the longest pieces that spell ``letters``, from the left; what none holds is left out."""
+        ids: list[int] = []
+        begin = 0
+        while begin < len(letters):
+            ends = range(len(letters), begin, -1)
+            end = next((end for end in ends if letters[begin:end] in self._ids), 0)
+            if end:
+                ids.append(self._ids[letters[begin:end]])
+            begin = end or begin + 1
+        return tuple(ids) or (self.unknown_id,)
+
+    def renumber(self, cutter: PieceTokenizer, pieces: Iterable[str]) -> "RenumberedTokenizer":
+        """Return one that cuts with ``cutter`` and numbers by ``pieces``, each taken once, which begin with its own."""
+        specials = Specials(
+            pad=self.pad_id, unknown=self.unknown_id, begin=self.begin_id, end=self.end_id
+        )
+        return RenumberedTokenizer(cutter, tuple(dict.fromkeys(pieces)), specials, self.default_tag)
 
     def save(self, path: Path) -> None:
         """See :class:`Tokenizer`."""

@@ -15,6 +15,7 @@ from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
 from interlingua.model.architecture import Architecture
+from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.automatic import (
@@ -35,7 +36,7 @@ from interlingua.training.fine_tuning import choose_fine_tuning, inherit, open_s
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.shards_of_run import not_prepared, shards_of, tag_ids
-from interlingua.training.starting import Start, extend_pair, tokenizers_of
+from interlingua.training.starting import Start, tokenizers_of
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
 
@@ -209,8 +210,10 @@ def _take_tokenizers(
     inherit(
         config, start, before, is_extended=is_extended
     )  # what it refuses, it refuses before work is done
-    sample = config.tokenization.training_pairs
-    tokenizers = extend_pair(before, corpus.training.pairs(sample), config.start.new_pieces, tags)
+    number = config.start.new_pieces
+    pairs = list(corpus.training.pairs(config.tokenization.training_pairs)) if number else []
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    tokenizers = extend_pair(before, sources, targets, number, tags) if is_extended else before
     grown = tokenizers.source.vocabulary_size - before.source.vocabulary_size
     if grown and config.start.lora_rank is not None:
         raise ConfigError(

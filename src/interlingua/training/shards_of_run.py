@@ -15,7 +15,6 @@ from interlingua.corpus import scan
 from interlingua.errors import CorpusError, TrainingError
 from interlingua.hardware import num_cores
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.corpus_of_run import RunCorpus
 from interlingua.training.run_folder import RunFolder
 
@@ -34,8 +33,7 @@ def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int,
     """Return for each file the ids that go before its sources: its tag, or nothing."""
     if not any(corpus.tags):
         return ()
-    assert isinstance(tokenizers.source, PieceTokenizer)
-    pieces = tokenizers.source.vocabulary.pieces
+    pieces = tokenizers.source.tokens(range(tokenizers.source.vocabulary_size))
     return tuple((pieces.index(tag),) if tag else () for tag in corpus.tags)
 
 

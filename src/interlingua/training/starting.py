@@ -5,7 +5,6 @@ and its weights are in every checkpoint: once a run has begun, the model may be 
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,17 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import CorpusConfig, ModelConfig
-from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import write_text
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
-from interlingua.tokenization.extension import extend_tokenizer, old_ids_of
+from interlingua.tokenization.extension import old_ids_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.run_folder import RunFolder
 
 __all__ = [
     "Start",
-    "extend_pair",
     "is_same_start",
     "languages_with",
     "read_start",
@@ -153,29 +150,6 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
         f"--source-lang {own[0]} --target-lang {own[1]} if only the names of the files differ, or "
         "--start.new-language true to teach it another language"
     )
-
-
-def extend_pair(
-    tokenizers: TokenizerPair,
-    pairs: Iterable[SentencePair],
-    number: int,
-    tags: tuple[str, ...],
-) -> TokenizerPair:
-    """Return the tokenizers with ``number`` more pieces each, and the ``tags`` that the source does not know.
-
-    Raises:
-        TokenizerError: they cannot be extended.
-    """
-    if not number and not tags:
-        return tokenizers
-    held = list(pairs) if number else []
-    sources, targets = [p.source for p in held], [p.target for p in held]
-    if tokenizers.shared:
-        both = extend_tokenizer(tokenizers.source, [*sources, *targets], number, tags)
-        return TokenizerPair(both, both, shared=True)
-    source = extend_tokenizer(tokenizers.source, sources, number, tags)
-    target = extend_tokenizer(tokenizers.target, targets, number, ())
-    return TokenizerPair(source, target, shared=False)
 
 
 def take_weights(

@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import TokenizerError
-from interlingua.tokenization.extension import extend_tokenizer, old_ids_of
+from interlingua.tokenization.extension import extend_pair, extend_tokenizer, old_ids_of
 from interlingua.tokenization.foreign import load_subword_nmt
+from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.train import train_tokenizer
+from interlingua.tokenization.vocabulary import Specials
 
 OLD = ["the cat sees the dog", "a dog and a cat", "the good dog sees a cat"] * 3
+OTHER = ["LE CHAT VOIT LE CHIEN", "UN CHIEN ET UN CHAT"] * 3
 NEW = ["the snowboarder sees the Žluťák", "a snowboarder and a Žluťák", "snowboarders"] * 3
 
 
@@ -85,3 +89,44 @@ def test_a_tokenizer_of_another_program_is_refused(tmp_path: Path) -> None:
     merges.write_text("#version: 0.2\nt h\nth e</w>\n")
     with pytest.raises(TokenizerError, match="takes no new pieces"):
         extend_tokenizer(load_subword_nmt(merges), NEW, 5)
+
+
+def marian_pair(kind: str) -> TokenizerPair:
+    """Two cutters whose pieces one vocabulary numbers, the padding last, as Marian has them."""
+    cutters = [tokenizer_of(kind), train_tokenizer(OTHER, kind=kind, vocabulary_size=300)]
+    pieces = ["</s>", "<unk>", "<s>", ">>fra<<"]
+    for cutter in cutters:
+        assert isinstance(cutter, PieceTokenizer)
+        pieces += [piece for piece in cutter.vocabulary.pieces if piece not in (*pieces, "<pad>")]
+    pieces.append("<pad>")
+    specials = Specials(pad=len(pieces) - 1, unknown=1, begin=2, end=0)
+    source, target = (RenumberedTokenizer(cutter, pieces, specials) for cutter in cutters)
+    return TokenizerPair(source, target, shared=False)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_two_cutters_of_one_vocabulary_still_have_one_afterwards(kind: str, tmp_path: Path) -> None:
+    old = marian_pair(kind)
+    new = extend_pair(old, NEW, [text.upper() for text in NEW], 20, ["<bt>"])
+    size = old.source.vocabulary_size
+    pieces = new.source.tokens(range(new.source.vocabulary_size))
+    assert pieces[:size] == old.source.tokens(range(size))
+    assert pieces == new.target.tokens(range(new.target.vocabulary_size))
+    assert pieces.count("<bt>") == 1
+    assert size + 20 < len(pieces) <= size + 41
+    new.save(tmp_path)
+    again = TokenizerPair.load(tmp_path)
+    for before, after, texts in (
+        (old.source, again.source, NEW),
+        (old.target, again.target, [text.upper() for text in NEW]),
+    ):
+        cuts = [after.encode(text).ids for text in texts]
+        assert sum(map(len, cuts)) < sum(len(before.encode(text).ids) for text in texts)
+        assert [after.decode(cut) for cut in cuts] == texts
+        assert max(max(cut) for cut in cuts) >= size
+    assert pieces.index("<bt>") not in again.source.encode("<bt>").ids
+    rows = old_ids_of(old.source, new.source)
+    assert len(rows) == len(pieces) - size
+    for piece, row in zip(pieces[size:], rows, strict=True):
+        spelled = "".join(old.source.tokens(row))
+        assert spelled == "<unk>" or set(spelled) <= set(piece)
