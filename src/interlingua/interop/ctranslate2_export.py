@@ -179,6 +179,8 @@ def _set_vocabularies(spec: Any, loaded: LoadedModel) -> None:
     spec.config.add_source_eos = True
     (norm, *_) = [part for part in loaded.model.modules() if isinstance(part, nn.LayerNorm)]
     spec.config.add_attribute("layer_norm_epsilon", norm.eps)
+    spec.config.add_attribute("source_lang", loaded.source_lang)  # read by `interlingua import`
+    spec.config.add_attribute("target_lang", loaded.target_lang)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -24,6 +24,7 @@ from interlingua.interop.ctranslate2_file import read_variables
 from interlingua.interop.foreign_model import (
     ForeignModel,
     choose_tag,
+    language_or_none,
     sinusoids,
     with_another_row,
 )
@@ -97,8 +98,8 @@ def read_ctranslate2(folder: Path, target_tag: str | None = None) -> ForeignMode
         tokenizers=tokenizers,
         decoding=DecodingConfig(),
         max_length=min(512, architecture.max_positions),
-        source_lang=None,
-        target_lang=tag.strip("<>") or None,
+        source_lang=language_or_none(config.get("source_lang")),
+        target_lang=language_or_none(tag.strip("<>") or config.get("target_lang")),
         remarks=remarks,
     )
 

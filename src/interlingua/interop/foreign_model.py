@@ -14,7 +14,14 @@ from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
 
-__all__ = ["ForeignModel", "apart", "choose_tag", "sinusoids", "with_another_row"]
+__all__ = [
+    "ForeignModel",
+    "apart",
+    "choose_tag",
+    "language_or_none",
+    "sinusoids",
+    "with_another_row",
+]
 
 _NEVER = -1e9
 """The bias of a symbol that is added here and that no target may hold."""
@@ -50,6 +57,13 @@ class ForeignModel:
         return LoadedModel(
             model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length
         )
+
+
+def language_or_none(value: object) -> str | None:
+    """Return ``value`` if it can be the code of a language."""
+    if isinstance(value, str) and 0 < len(value) <= 20 and value.isprintable():
+        return value
+    return None
 
 
 def apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

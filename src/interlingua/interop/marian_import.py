@@ -24,6 +24,7 @@ from interlingua.errors import ModelError, TokenizerError
 from interlingua.interop.foreign_model import (
     ForeignModel,
     choose_tag,
+    language_or_none,
     sinusoids,
 )
 from interlingua.interop.marian_layout import (
@@ -98,8 +99,8 @@ def read_marian(folder: Path, target_tag: str | None = None) -> ForeignModel:
         tokenizers=tokenizers,
         decoding=_decoding(generation),
         max_length=min(_small(generation.get("max_length"), 512), sizes.positions),
-        source_lang=_language(told.get("source_lang")),
-        target_lang=_language(target),
+        source_lang=language_or_none(told.get("source_lang")),
+        target_lang=language_or_none(target),
         card=_optional_text(folder / "README.md"),
         remarks=remarks,
     )
@@ -380,12 +381,6 @@ def _probability(config: Mapping[str, Any], name: str, path: Path) -> float:
             f"{path}: {name} is {str(value)[:40]}; it takes 0 or more, and less than 1"
         )
     return float(value)
-
-
-def _language(value: object) -> str | None:
-    return (
-        value if isinstance(value, str) and 0 < len(value) <= 20 and value.isprintable() else None
-    )
 
 
 def _optional_json(path: Path) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def test_the_verdict_is_what_happened(
     assert [each.metric for each in found] == ["BLEU", "chrF2"]
     assert {each.verdict for each in found} == {verdict}
     assert all(verdict in line for line in describe_differences(found)[1:])
+    assert all((each.p_value == 1.0) == (before is after) for each in found)
 
 
 def test_forgetting_is_said_with_the_remedy() -> None:
