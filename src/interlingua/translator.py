@@ -65,10 +65,10 @@ class Translator:
         device: where to compute: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         max_source_length: longer sources are cut to this many tokens, the end symbol included; no target gets
             longer either, as the model has never seen one that was.
+        compiled: the same model, packed for search; None searches with ``model`` itself.
         calibration: what turns a translation into a confidence, if the model has one.
 
     A translator may be used by many threads at once.
-        compiled: the same model, packed for search; None searches with ``model`` itself.
     """
 
     def __init__(
