@@ -2,7 +2,7 @@
 
     python benchmarks/prove_server.py [--requests 100000] [--seconds 60] [--sockets 500] [--clients 1000]
 
-The model is the golden one of the tests, so that nothing is trained. What it must bear is in ``tests/system/server_attacks.py``.
+The model is the golden one of the tests, so that nothing is trained. What it must bear is in ``tests/helpers/server_attacks.py``.
 """
 
 import argparse
@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from threading import Thread
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests/system"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 
+from running_server import GOLDEN, RunningServer, serving
 from server_attacks import attack_slowly, fuzz, leave, overload, percentile
-from serving import GOLDEN, RunningServer, serving
 
 FLAGS = ("--max-per-client", "100000")
 TEXT = "3 1 2 4 5"

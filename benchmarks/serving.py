@@ -17,9 +17,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests/system"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 
-from serving import serving
+from running_server import serving
 
 from interlingua.translator import Translator
 

@@ -13,13 +13,15 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from jaxtyping import install_import_hook
+from programs import chromium
 
 install_import_hook("interlingua", "beartype.beartype")
 
@@ -143,3 +145,10 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium without a window: a process can drive no second one."""
+    with chromium() as running:
+        yield running

@@ -1,24 +1,19 @@
 """A real server, a real browser, and a run that has everything that the page can show: digits that are reversed."""
 
 import json
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from running_server import GOLDEN, serving
 
 from interlingua.batching.shards import write_shards
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 
-GOLDEN = Path(__file__).parents[1] / "golden/models/v1"
 WIDTHS = {"desktop": 1200, "phone": 390}
 
 
@@ -46,43 +41,14 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def address(run_folder: Path) -> Iterator[str]:
     """Serve a run, and a model of the same languages to lay beside it."""
-    command = [sys.executable, "-m", "interlingua", "serve", str(run_folder), str(GOLDEN)]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--threads", "1"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        found = re.search(r" at (http://127\.0\.0\.1:\d+)$", first.strip())
-        assert found, first + process.stderr.read()
-        yield found[1]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """Debian's Chromium, without a window."""
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright: pip install 'interlingua[test-browser]'"
-    )
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("needs Chromium on the path (Debian: apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with serving(run_folder, GOLDEN) as server:
+        yield server.address
 
 
 @pytest.fixture(params=list(WIDTHS))
-def page(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A page of one width, which fails its test at the first error on its console."""
-    opened = chromium.new_page(viewport={"width": WIDTHS[request.param], "height": 800})
+    opened = browser.new_page(viewport={"width": WIDTHS[request.param], "height": 800})
     opened.set_default_timeout(40_000)
     said: list[str] = []
     opened.on("console", lambda m: said.append(m.text) if m.type == "error" else None)

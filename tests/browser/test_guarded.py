@@ -47,9 +47,9 @@ def test_axe_finds_nothing(look: Any, page: Any, view: str) -> None:
         assert found.violations_count == 0, found.generate_report()
 
 
-def test_two_hundred_hostile_texts_stay_texts(chromium: Any, address: str) -> None:
+def test_two_hundred_hostile_texts_stay_texts(browser: Any, address: str) -> None:
     assert len(HOSTILE) == 200
-    page = chromium.new_page()
+    page = browser.new_page()
     page.set_default_timeout(40_000)
     page.on("dialog", lambda dialog: pytest.fail("a dialog was opened"))
     page.goto(f"{address}/#translate")
@@ -72,8 +72,8 @@ def test_two_hundred_hostile_texts_stay_texts(chromium: Any, address: str) -> No
     page.close()
 
 
-def test_hostile_addresses_are_states_and_no_programs(chromium: Any, address: str) -> None:
-    page = chromium.new_page()
+def test_hostile_addresses_are_states_and_no_programs(browser: Any, address: str) -> None:
+    page = browser.new_page()
     page.set_default_timeout(40_000)
     said: list[str] = []
     page.on("pageerror", lambda error: said.append(str(error)))

@@ -27,8 +27,8 @@ def test_a_view_is_saved_as_picture_and_numbers(look: Any) -> None:
     assert json.loads(save(page, "JSON"))["tree"]["finished"][0]["text"] == "4 3 2 1"
 
 
-def opened_offline(chromium: Any, path: Path) -> tuple[Any, list[str]]:
-    context = chromium.new_context(offline=True)
+def opened_offline(browser: Any, path: Path) -> tuple[Any, list[str]]:
+    context = browser.new_context(offline=True)
     page, said = context.new_page(), []
     page.set_default_timeout(40_000)
     page.on(
@@ -40,11 +40,11 @@ def opened_offline(chromium: Any, path: Path) -> tuple[Any, list[str]]:
     return page, said
 
 
-def test_the_saved_page_opens_without_a_network(look: Any, chromium: Any, tmp_path: Path) -> None:
+def test_the_saved_page_opens_without_a_network(look: Any, browser: Any, tmp_path: Path) -> None:
     page = look("tree")
     path = tmp_path / "saved.html"
     path.write_bytes(save(page, "one HTML page"))
-    saved, said = opened_offline(chromium, path)
+    saved, said = opened_offline(browser, path)
     saved.wait_for_selector("tr.best td")
     assert saved.locator("tr.best td").first.inner_text() == "4 3 2 1"
     assert "A saved page" in saved.locator("body").inner_text()
@@ -53,11 +53,11 @@ def test_the_saved_page_opens_without_a_network(look: Any, chromium: Any, tmp_pa
 
 
 def test_the_command_writes_a_page_with_every_view_of_a_sentence(
-    chromium: Any, run_folder: Path, tmp_path: Path
+    browser: Any, run_folder: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "interlingua", "inspect", str(run_folder), "1 2 3"]
     subprocess.run([*command, "--output", str(tmp_path)], check=True, capture_output=True)
-    page, said = opened_offline(chromium, tmp_path / "look.html")
+    page, said = opened_offline(browser, tmp_path / "look.html")
     for name, wanted in (
         ("Translate", ".output"),
         ("Attention", ".heat-map"),

@@ -109,7 +109,7 @@ def test_the_tree_is_pinned_cut_and_undone(look: Any) -> None:
     assert fits(page)
 
 
-def test_words_are_typed_forced_and_banned_and_two_trees_compared(look: Any, chromium: Any) -> None:
+def test_words_are_typed_forced_and_banned_and_two_trees_compared(look: Any, browser: Any) -> None:
     page = look("tree")
     page.get_by_role("button", name="Keep this tree to compare").click()
     wait_text(page, "h3", "The tree that was kept")
@@ -126,7 +126,7 @@ def test_words_are_typed_forced_and_banned_and_two_trees_compared(look: Any, chr
     page.get_by_label("Must not hold").press("Enter")
     page.wait_for_function("() => !document.querySelector('tr.best td').textContent.includes('3')")
     shown = best(page)
-    other = chromium.new_page()
+    other = browser.new_page()
     other.goto(page.url)
     other.wait_for_selector("tr.best td")
     assert best(other) == shown

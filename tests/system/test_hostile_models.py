@@ -10,7 +10,6 @@ import pickle
 import resource
 import shutil
 import struct
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -20,17 +19,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from marian_folders import make_marian_folder, train_spm
+from marian_npz_folders import make_npz_folder
+from random_models import SHAPES, random_model
 from safetensors.torch import load_file, save_file
 
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "interop"))
-from marian_folders import make_marian_folder, train_spm
-from marian_npz_folders import make_npz_folder
-from random_models import SHAPES, random_model
 
 MEGABYTES = 300
 """What a refusal may add to the largest memory of this process."""

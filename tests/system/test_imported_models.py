@@ -1,20 +1,17 @@
 """Models of other programs, brought in and then used as if they had been trained here, through the real commands."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from marian_folders import ENGLISH, GERMAN, make_marian_folder
+from marian_npz_folders import make_npz_folder
 from safetensors.torch import load_file
 
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "interop"))
-from marian_folders import ENGLISH, GERMAN, make_marian_folder
-from marian_npz_folders import make_npz_folder
 
 SMALL = (
     "--training.threads 1 --training.device cpu --training.dtype float32 --batching.batch-tokens 128 "

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from running_server import GOLDEN, Answer, RunningServer, serving
 from server_attacks import attack_slowly, fuzz, leave, overload, percentile
-from serving import GOLDEN, Answer, RunningServer, serving
 
 FLAGS = ("--deadline", "300", "--max-per-client", "100000")
 

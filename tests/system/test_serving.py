@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import deepl
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serving import GOLDEN, Answer, RunningServer, model_between, serving
+from running_server import GOLDEN, Answer, RunningServer, model_between, serving
 
 from interlingua.cli import main
 from interlingua.inspection.trace import Trace

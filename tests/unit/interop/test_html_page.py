@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import chromium, opened_page, translate_in_page
+from programs import opened_page, translate_in_page
 
 from interlingua.cli import main
 from interlingua.translator import Translator
@@ -16,12 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.runtime]
 
 TEXTS = ["pisica doarme în grădina noastră", "câinele aleargă", "nu știu", "x 日本 <b>y</b>"]
 HOSTILE = '<img src=x onerror="document.title=1"></textarea><script>document.title=2</script> </s>'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from programs import chromium, opened_page, run_in_node, translate_in_page
+from programs import opened_page, run_in_node, translate_in_page
 
 from interlingua.cli import main
 from interlingua.translator import Translator
@@ -77,7 +78,7 @@ def test_transformers_js_writes_the_same_text(
 
 
 def test_the_page_writes_the_same_text_in_chromium(
-    trained: Path, texts: list[str], tmp_path: Path
+    trained: Path, texts: list[str], browser: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     words = ["export", str(trained), "--format", "html", "--quantization", "float32"]
@@ -85,7 +86,7 @@ def test_the_page_writes_the_same_text_in_chromium(
     path = out / "index.html"
     assert path.stat().st_size < 8_000_000
     translator, asked = Translator.load(trained), texts[-24:]
-    with chromium() as browser, opened_page(browser, path) as page:
+    with opened_page(browser, path) as page:
         for beam_size in (1, 4):
             ours = translator.translate(asked, beam_size=beam_size)
             theirs = translate_in_page(page, "\n".join(asked), beam_size)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from running_server import RunningServer
 from schemathesis import GenerationMode
-from serving import RunningServer
 
 __all__ = ["Load", "attack_slowly", "fuzz", "head_of", "leave", "overload", "percentile"]
 
