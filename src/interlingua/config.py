@@ -105,7 +105,7 @@ class StartConfig(Section):
     """Model folder or run that training begins with: its tokenizer, sizes and languages are kept (None: fresh
     weights)."""
     new_pieces: int = Field(default=0, ge=0, le=1_000_000)
-    """Pieces put behind those of each vocabulary of that model, learnt from the training text: for words that it
+    """At most so many pieces put behind those of each tokenizer of that model, learnt from the training text: for words that it
     spells out, or for another language."""
     new_language: bool = False
     """The text is of other languages than the model was trained on; otherwise that is an error."""

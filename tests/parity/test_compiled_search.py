@@ -154,7 +154,7 @@ def test_a_shortest_length_is_kept_as_the_plain_search_keeps_it() -> None:
     model = make("paper")
     with torch.no_grad():
         model.output.weight[:, 0] = torch.arange(VOCABULARY) == END
-        model.decoder.layers[-1].around_feed_forward.norm.bias[0] = 5.0  # eager to end
+        model.decoder.layers[-1].around_feed_forward.norm.bias[0] = 20.0  # eager to end
     translator = CompiledSearch(model, "float32")
     asked = SearchOptions(beam_size=3, min_length=4, length_penalty=0.6)
     wishes = [Wishes(max_length=9, source_length=len(source)) for source in SOURCES]

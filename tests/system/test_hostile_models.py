@@ -28,6 +28,7 @@ from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
+from interlingua.interop.ctranslate2_file import read_variables
 
 MEGABYTES = 300
 """What a refusal may add to the largest memory of this process."""
@@ -141,6 +142,32 @@ def patch(path: Path, find: bytes, put: bytes) -> None:
     content = path.read_bytes()
     assert find in content
     path.write_bytes(content.replace(find, put, 1))
+
+
+def variables(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], object]:
+    """Change the numbers in a file of CTranslate2."""
+    kinds = [torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16]
+
+    def string(text: str) -> bytes:
+        return struct.pack("<H", len(text) + 1) + text.encode() + b"\0"
+
+    def run(folder: Path) -> None:
+        found = read_variables(folder / "model.bin")
+        change(found)
+        parts = [struct.pack("<I", 6), string("TransformerSpec"), struct.pack("<II", 7, len(found))]
+        for name, tensor in found.items():
+            shape = struct.pack(f"<B{tensor.dim()}I", tensor.dim(), *tensor.shape)
+            content = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+            kind = struct.pack("<BI", kinds.index(tensor.dtype), len(content))
+            parts += [string(name), shape, kind, content]
+        (folder / "model.bin").write_bytes(b"".join(parts) + struct.pack("<I", 0))
+
+    return run
+
+
+def directory_of(size: int) -> bytes:
+    """Write the end of an archive that says how large its directory is."""
+    return b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, size, 0, 0)
 
 
 def ours(change: Callable[[Path], object]) -> Callable[[Path], object]:
@@ -305,7 +332,7 @@ CASES = [
                 {"model.encoder.embed_positions.weight": torch.ones(64, 32, dtype=torch.int64)}
             ),
         ),
-        "whole numbers",
+        "which no weights are",
     ),
     Case(
         "marian",
@@ -587,6 +614,107 @@ CASES = [
         "different models",
     ),
     Case(
+        "ct2",
+        "a scale that would make a cube of a table",
+        variables(
+            lambda v: v.update(
+                {
+                    "encoder/embeddings_0/weight": torch.zeros(8000, 5, dtype=torch.int8),
+                    "encoder/embeddings_0/weight_scale": torch.ones(8000, 1),
+                }
+            )
+        ),
+        "one of another shape",
+    ),
+    Case(
+        "ct2",
+        "a number for a matrix",
+        variables(lambda v: v.update({"encoder/layer_0/ffn/linear_0/weight": torch.tensor(1.0)})),
+        "is no matrix",
+    ),
+    Case(
+        "ct2",
+        "infinitely many heads",
+        variables(
+            lambda v: v.update(
+                {f"{side}/num_heads": torch.tensor(torch.inf) for side in ("encoder", "decoder")}
+            )
+        ),
+        "is inf, which is no whole number",
+    ),
+    Case(
+        "ct2",
+        "half a head",
+        variables(
+            lambda v: v.update(
+                {f"{side}/num_heads": torch.tensor(2.5) for side in ("encoder", "decoder")}
+            )
+        ),
+        "is 2.5, which is no whole number",
+    ),
+    Case(
+        "ct2",
+        "a large shape of nothing",
+        lambda f: (f / "model.bin").write_bytes(
+            struct.pack("<I", 6)
+            + struct.pack("<H", 16)
+            + b"TransformerSpec\0"
+            + struct.pack("<II", 7, 1)
+            + struct.pack("<H", 2)
+            + b"a\0"
+            + struct.pack("<BIIIIBI", 4, *[2**32 - 1] * 3, 0, 0, 0)
+        ),
+        "is empty",
+    ),
+    Case(
+        "marian",
+        "a list for the activation",
+        lambda f: edit(f / "config.json", activation_function=[]),
+        "activation_function is '[]'",
+    ),
+    Case(
+        "marian",
+        "half a character in the vocabulary",
+        lambda f: edit(f / "vocab.json", **{"\ud800x": 99}),
+        "no piece of a vocabulary",
+    ),
+    Case(
+        "marian",
+        "a vocabulary of brackets",
+        lambda f: (f / "vocab.json").write_text('{"a": [' + "[]," * 3_800_000 + "[]]}"),
+        "gives 'a' the id",
+    ),
+    Case(
+        "marian",
+        "a vocabulary of many megabytes",
+        lambda f: (f / "vocab.json").write_text('{"a": [' + "[]," * 4_500_000 + "[]]}"),
+        "no such file of a model has more than",
+    ),
+    Case(
+        "marian",
+        "millions of empty pieces",
+        lambda f: (f / "source.spm").write_bytes(b"\x0a\x00" * 5_000_000),
+        "more than 1,000,000 pieces",
+    ),
+    Case(
+        "marian",
+        "whole numbers for weights",
+        lambda f: tensors(f, lambda t: t.update({name: t[name].long() for name in list(t)[:1]})),
+        "which no weights are",
+    ),
+    Case(
+        "marian",
+        "an archive with a directory of megabytes",
+        lambda f: only_bin(f, directory_of(5 << 20)),
+        "directory is larger",
+    ),
+    Case(
+        "npz",
+        "a directory of megabytes",
+        lambda f: (f / "model.npz").write_bytes(directory_of(5 << 20)),
+        "directory is larger",
+    ),
+    Case(
         "ours",
         "a manifest that leads outside",
         lambda f: (f / "manifest.json").write_text(
@@ -721,6 +849,19 @@ def test_a_hostile_folder_is_refused_in_one_line(
     assert not (tmp_path / "canary").exists()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < MEGABYTES * 1024, f"{grown / 1024:.0f} MB"
+
+
+def test_a_path_is_no_language(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(good / "marian", folder := tmp_path / "marian")
+    edit(folder / "tokenizer_config.json", source_lang="../../x")
+    command = ["import", str(folder), "--output", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert "give --source-lang CODE" in capsys.readouterr().err
+    assert main([*command, "--source-lang", "../x"]) == 2
+    assert "is no code of a language" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_pickle_of_the_same_kind_without_harm_is_read(good: Path, tmp_path: Path) -> None:

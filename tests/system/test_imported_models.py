@@ -81,7 +81,7 @@ def test_an_imported_model_learns_new_words_and_goes_back(
         Path(name).write_text(f"{word} {word}\n{word}\n" * 8, encoding="utf-8")
     run(
         "train --init-from model --source new.en --target new.de --valid-source valid.en --valid-target valid.de "
-        f"--start.new-pieces 6 --corpus.tags <bt> --run-dir tuned {SMALL}"
+        f"--start.new-pieces 6 --corpus.tags <bt> --tokenization.sampling 0.1 --run-dir tuned {SMALL}"
     )
     before, after = load_model_folder(Path("model")), load_model_folder(Path("tuned"))
     old, new = before.tokenizers.source, after.tokenizers.source

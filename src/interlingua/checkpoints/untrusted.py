@@ -5,6 +5,7 @@ with the bytes that there are.
 """
 
 import json
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,9 +31,11 @@ __all__ = [
 
 LARGEST_VOCABULARY = 1_000_000
 _LONGEST_PIECE = 512
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LARGEST_TABLE = 1 << 26
 """Positions times d_model; the table of positions is not in the file, so that its size is only a promise."""
-_LARGEST_JSON = 64 << 20
+_LARGEST_JSON = 12 << 20
+"""Empty lists and objects take twenty-five times as much memory as disk; real vocabularies have one to seven million bytes."""
 _LARGEST_HEADER = 8 << 20
 _MOST_TENSORS = 10_000
 
@@ -173,7 +176,7 @@ def check_vocabulary(path: Path, pieces: Sequence[object]) -> None:
     if not 0 < len(pieces) <= LARGEST_VOCABULARY:
         raise ModelError(f"{path}: has {len(pieces):,} pieces, which no model has")
     for piece in pieces:
-        if not isinstance(piece, str) or len(piece) > _LONGEST_PIECE:
+        if not isinstance(piece, str) or len(piece) > _LONGEST_PIECE or _SURROGATE.search(piece):
             raise ModelError(f"{path}: holds {repr(piece)[:40]}, which is no piece of a vocabulary")
 
 

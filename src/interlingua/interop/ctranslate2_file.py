@@ -89,11 +89,9 @@ def _variable(file: BinaryIO, key: str, size: int) -> Tensor:
     dtype = _TYPES[kind]
     if length != math.prod(shape) * dtype.itemsize or file.tell() + length > size:
         raise EOFError(f"{key[:60]!r} has other bytes than its shape says")
-    return (
-        torch.frombuffer(bytearray(_bytes(file, length)), dtype=dtype).view(shape)
-        if length
-        else torch.empty(shape, dtype=dtype)
-    )
+    if not length:
+        raise EOFError(f"{key[:60]!r} is empty")
+    return torch.frombuffer(bytearray(_bytes(file, length)), dtype=dtype).view(shape)
 
 
 def _count(file: BinaryIO) -> int:

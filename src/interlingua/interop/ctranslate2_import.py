@@ -138,6 +138,8 @@ class _Reader:
             raise ModelError(
                 f"{self.path}: {name} is {one:g} in the encoder and {other:g} in the decoder"
             )
+        if not one.is_integer():
+            raise ModelError(f"{self.path}: {name} is {one:g}, which is no whole number")
         return int(one)
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> Tensor:
@@ -152,9 +154,21 @@ class _Reader:
         if found.dtype not in (torch.int8, torch.int16):
             return found.float()
         scale = self.variables.get(f"{name}_scale")
-        if scale is None or scale.numel() not in (1, len(found)):
-            raise ModelError(f"{self.path}: {name!r} has no scale; convert the model again")
-        return found.float() / (scale.float()[:, None] if scale.numel() > 1 else scale.float())
+        rows = len(found) if found.dim() == 2 else 1
+        if scale is None or scale.dim() > 1 or scale.numel() not in (1, rows):
+            raise ModelError(
+                f"{self.path}: {name!r} has no scale, or one of another shape; convert the model again"
+            )
+        return found.float() / scale.float().reshape(-1, *[1] * (found.dim() - 1))
+
+    def matrix(self, name: str) -> Tensor:
+        """Return :meth:`tensor` of a variable that must have rows and columns."""
+        found = self.variables.get(name)
+        if found is not None and found.dim() != 2:
+            raise ModelError(
+                f"{self.path}: {name!r} has shape {tuple(found.shape)} and is no matrix; convert the model again"
+            )
+        return self.tensor(name)
 
     def read(self) -> tuple[Architecture, dict[str, Tensor]]:
         """Return the sizes and the weights by our names."""
@@ -164,19 +178,19 @@ class _Reader:
                     f"{self.path}: uses {name}, which the paper's architecture has not"
                 )
         source, target = (
-            self.tensor("encoder/embeddings_0/weight"),
-            self.tensor("decoder/embeddings/weight"),
+            self.matrix("encoder/embeddings_0/weight"),
+            self.matrix("decoder/embeddings/weight"),
         )
         layers = tuple(self._layers(side) for side in ("encoder", "decoder"))
-        d_ff = len(self.tensor("encoder/layer_0/ffn/linear_0/weight"))
-        table = self.tensor("encoder/position_encodings/encodings")
-        output = self.tensor("decoder/projection/weight")
-        if source.dim() != 2 or target.dim() != 2 or output.shape != target.shape:
+        d_ff = len(self.matrix("encoder/layer_0/ffn/linear_0/weight"))
+        table = self.matrix("encoder/position_encodings/encodings")
+        output = self.matrix("decoder/projection/weight")
+        if output.shape != target.shape:
             raise ModelError(f"{self.path}: its tables have shapes that do not go together")
         d_model = source.size(1)
         self._check_scale(d_model)
         check_table_size(self.path, len(table), d_model)
-        if table.dim() != 2 or table.size(1) != d_model:
+        if table.size(1) != d_model:
             raise ModelError(f"{self.path}: its positions have another width than its embeddings")
         stored = self.variables["encoder/position_encodings/encodings"]
         stored = stored if stored.is_floating_point() else table
@@ -242,7 +256,7 @@ class _Reader:
             weights["output.bias"] = self.tensor("decoder/projection/bias")
         if a.positions == "learned":
             for side, ours in (("encoder", "source"), ("decoder", "target")):
-                table = self.tensor(f"{side}/position_encodings/encodings")
+                table = self.matrix(f"{side}/position_encodings/encodings")
                 weights[f"{ours}_embedding.positions.table"] = table
         for side, layers in (("encoder", a.encoder_layers), ("decoder", a.decoder_layers)):
             for number in range(layers):
@@ -277,8 +291,8 @@ class _Reader:
     ) -> None:
         """Cut a matrix into those of ours that lie one above the other in it."""
         rows = width * len(parts)
-        weight, bias = self.tensor(f"{theirs}/weight"), self.tensor(f"{theirs}/bias", (rows,))
-        if weight.dim() != 2 or len(weight) != rows:
+        weight, bias = self.matrix(f"{theirs}/weight"), self.tensor(f"{theirs}/bias", (rows,))
+        if len(weight) != rows:
             raise ModelError(
                 f"{self.path}: '{theirs}/weight' has {len(weight)} rows instead of {rows}"
             )

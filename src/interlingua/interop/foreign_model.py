@@ -1,5 +1,6 @@
 """What a reader of another format makes: everything of a model folder except the card."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from interlingua.checkpoints.model_folder import LoadedModel, build
 from interlingua.checkpoints.weights import check_tensors, parameters_of
-from interlingua.config import DecodingConfig
+from interlingua.config import LANGUAGE_CODE, DecodingConfig
 from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
@@ -61,9 +62,8 @@ class ForeignModel:
 
 def language_or_none(value: object) -> str | None:
     """Return ``value`` if it can be the code of a language."""
-    if isinstance(value, str) and 0 < len(value) <= 20 and value.isprintable():
-        return value
-    return None
+    is_code = isinstance(value, str) and re.match(LANGUAGE_CODE, value) and value.isprintable()
+    return str(value) if is_code and 0 < len(str(value)) <= 20 else None
 
 
 def apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

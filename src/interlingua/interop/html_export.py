@@ -123,8 +123,8 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
     """
     if not isinstance(tokenizer, PieceTokenizer):
         raise ExportError(
-            f"the page cannot apply a {tokenizer.kind} tokenizer from elsewhere; export with --format onnx, "
-            "or train with a tokenizer of Interlingua or SentencePiece"
+            "the page applies tokenizers that were trained here, and this one came with an imported model; "
+            "export with --format onnx or marian"
         )
     vocabulary, normaliser = tokenizer.vocabulary, tokenizer.normaliser
     spacing, specials = tokenizer.spacing, vocabulary.specials

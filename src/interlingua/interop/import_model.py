@@ -9,7 +9,7 @@ from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.errors import ConfigError, ModelError
 from interlingua.interop.ctranslate2_import import read_ctranslate2
 from interlingua.interop.export import refuse_what_is_there
-from interlingua.interop.foreign_model import ForeignModel, apart
+from interlingua.interop.foreign_model import ForeignModel, apart, language_or_none
 from interlingua.interop.marian_import import read_marian
 from interlingua.interop.marian_npz_import import find_npz, read_marian_npz
 
@@ -59,6 +59,9 @@ def import_model(
     if source is None or target is None:
         flag = "--source-lang" if source is None else "--target-lang"
         raise ConfigError(f"{path}: does not say its languages; give {flag} CODE")
+    for flag, code in (("--source-lang", source), ("--target-lang", target)):
+        if language_or_none(code) is None:
+            raise ConfigError(f"{flag} {code!r}: is no code of a language; give one such as en")
     loaded = found.to_loaded(path, source, target)
     for remark in found.remarks:
         say(f"{path}: {remark}")

@@ -69,12 +69,20 @@ def runtime(folder: Path) -> Runtime:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it recommends sacremoses, which changes no id
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         tokenizer = MarianTokenizer.from_pretrained(folder)
         model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32)
         model.eval()
 
     def translate(sentences: Sequence[Sentence], beam_size: int, most: int) -> list[Output]:
         outputs: list[Output] = []
+        for number, sentence in enumerate(sentences, 1):
+            for symbol in tokenizer.all_special_tokens:
+                if symbol in sentence.text:
+                    raise ExportError(
+                        f"sentence {number} to verify with holds {symbol}, which MarianTokenizer takes for the symbol of "
+                        "that name, and not for text; leave that sentence out"
+                    )
         for start in range(0, len(sentences), _AT_ONCE):
             texts = [sentence.text for sentence in sentences[start : start + _AT_ONCE]]
             with torch.inference_mode():

@@ -1,6 +1,6 @@
 """A MarianMT folder of Hugging Face (OPUS-MT and the like), as one of ours."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,10 @@ __all__ = ["read_marian", "renumbered_side"]
 WEIGHTS = "model.safetensors"
 PICKLED = "pytorch_model.bin"
 
+_LONGEST = 512
+"""Tokens of a text, as OPUS-MT has them, where the model has as many positions."""
+_MOST_BEAMS, _LARGEST_PENALTY = 16, 3.0
+
 _ACTIVATIONS: dict[str, Activation] = {
     "relu": "relu",
     "gelu": "gelu",
@@ -92,17 +96,18 @@ def read_marian(folder: Path, target_tag: str | None = None) -> ForeignModel:
     architecture = sizes.architecture(output_bias=has_bias)
     if POSITIONS.keys() & weights.keys():
         architecture = replace(architecture, positions="learned")
+    longest = min(_longest(told.get("model_max_length")), sizes.positions)
     return ForeignModel(
         program="MarianMT (Hugging Face)",
         architecture=architecture,
         weights=weights,
         tokenizers=tokenizers,
         decoding=_decoding(generation),
-        max_length=min(_small(generation.get("max_length"), 512), sizes.positions),
+        max_length=longest,
         source_lang=language_or_none(told.get("source_lang")),
         target_lang=language_or_none(target),
         card=_optional_text(folder / "README.md"),
-        remarks=remarks,
+        remarks=(*remarks, *_differences(generation, longest)),
     )
 
 
@@ -147,7 +152,7 @@ class _Sizes:
             return found[0]
 
         activation = config.get("activation_function")
-        if activation not in _ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in _ACTIVATIONS:
             raise ModelError(
                 f"{path}: activation_function is {str(activation)[:40]!r}; it takes {', '.join(_ACTIVATIONS)}"
             )
@@ -217,6 +222,11 @@ def _read_weights(folder: Path, sizes: _Sizes) -> tuple[dict[str, Tensor], bool]
         _check_names(path, {name: tuple(each.shape) for name, each in theirs.items()}, sizes)
     else:
         raise ModelError(f"{folder}: holds neither {WEIGHTS} nor {PICKLED}; fetch the model again")
+    for name, tensor in theirs.items():
+        if not tensor.is_floating_point():
+            raise ModelError(
+                f"{path}: the tensor {name[:80]!r} is of type {tensor.dtype}, which no weights are; fetch the model again"
+            )
     bias = theirs.get(FINAL_BIAS)
     has_bias = bias is not None and bool((bias != 0).any())
     weights = {
@@ -225,14 +235,12 @@ def _read_weights(folder: Path, sizes: _Sizes) -> tuple[dict[str, Tensor], bool]
     }
     if bias is not None and has_bias:
         weights["output.bias"] = bias.float().flatten()
-    return weights | _positions(path, theirs, sizes), has_bias
+    return weights | _positions(theirs, sizes), has_bias
 
 
-def _positions(path: Path, theirs: Mapping[str, Tensor], sizes: _Sizes) -> dict[str, Tensor]:
+def _positions(theirs: Mapping[str, Tensor], sizes: _Sizes) -> dict[str, Tensor]:
     """Return the tables of positions by our names, if the file has others than the paper's."""
     stored = {ours: theirs.get(name) for ours, name in POSITIONS.items()}
-    if any(table is not None and not table.is_floating_point() for table in stored.values()):
-        raise ModelError(f"{path}: its positions are whole numbers; fetch the model again")
     if all(table is None or sinusoids(table, half=True) for table in stored.values()):
         return {}
     paper = half_and_half(sinusoidal_table(sizes.positions, sizes.d_model).float(), 1)
@@ -360,18 +368,35 @@ def _read_vocabulary(path: Path, size: int) -> list[str]:
 
 def _decoding(generation: Mapping[str, Any]) -> DecodingConfig:
     """Search as the folder asks; the length penalty there divides by length^alpha, ours by its like."""
-    alpha = generation.get("length_penalty", 1.0)
-    usable = isinstance(alpha, int | float) and not isinstance(alpha, bool) and 0 <= alpha <= 3
+    alpha = _number(generation.get("length_penalty"))
+    beams = _number(generation.get("num_beams"))
     return DecodingConfig(
-        beam_size=min(_small(generation.get("num_beams"), 4), 16),
-        length_penalty=float(alpha) if usable else 1.0,
+        beam_size=int(beams) if beams is not None and 1 <= beams <= _MOST_BEAMS else 4,
+        length_penalty=alpha if alpha is not None and 0 <= alpha <= _LARGEST_PENALTY else 1.0,
     )
 
 
-def _small(value: object, default: int) -> int:
-    return (
-        value if isinstance(value, int) and not isinstance(value, bool) and value >= 2 else default
-    )
+def _differences(generation: Mapping[str, Any], longest: int) -> Iterator[str]:
+    """Tell where search here cannot be what the folder asks for."""
+    ours = _decoding(generation)
+    for name, chosen in (("num_beams", ours.beam_size), ("length_penalty", ours.length_penalty)):
+        if name in generation and generation[name] != chosen:
+            yield f"{name} is {str(generation[name])[:20]} there and {chosen:g} here"
+    most = _number(generation.get("max_length"))
+    if most is not None and most < longest:
+        yield f"transformers ends outputs at {most:g} tokens (max_length); decoding.max_length_factor and _offset do here"
+
+
+def _longest(most: object) -> int:
+    """Return how many tokens a text may have: what the tokenizer says, unless that is a number for "no limit"."""
+    said = _number(most)
+    return int(said) if said is not None and 2 <= said <= _LONGEST else _LONGEST
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 def _probability(config: Mapping[str, Any], name: str, path: Path) -> float:

@@ -21,6 +21,7 @@ from interlingua.checkpoints.untrusted import (
     safetensors_shapes,
 )
 from interlingua.errors import ModelError
+from interlingua.interop.npz_file import refuse_large_directory
 
 __all__ = ["read_pickled"]
 
@@ -74,6 +75,7 @@ _ADVICE = "fetch the model again, or one in safetensors format"
 
 def _refuse_bombs(path: Path, size: int) -> None:
     """Look at the directory of the archive: torch stores tensors as they are, so nothing may grow."""
+    refuse_large_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()

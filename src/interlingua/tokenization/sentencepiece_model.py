@@ -8,7 +8,7 @@ Source: ``sentencepiece_model.proto`` of SentencePiece 0.2.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.charsmap import Charsmap
@@ -37,6 +37,8 @@ MODEL_TYPES = {"unigram": 1, "bpe": 2, "word": 3, "char": 4}
 
 Value = int | bytes
 
+_MOST_PIECES = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -50,7 +52,11 @@ class Piece:
 def read_sentencepiece(content: bytes) -> PieceTokenizer:
     """Return the tokenizer that gives the ids of the model in ``content``."""
     try:
-        model = list(_fields(content))
+        model = list(islice(_fields(content), _MOST_PIECES + 1))
+        if len(model) > _MOST_PIECES:
+            raise TokenizerError(
+                f"holds more than {_MOST_PIECES:,} pieces, which no SentencePiece model does"
+            )
         pieces = [_read_piece(_bytes(value)) for number, value in model if number == 1]
         trainer = _last(model, 2)
         normalizer = _last(model, 3)

@@ -11,6 +11,7 @@ from interlingua.model.transformer import Transformer
 from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.training.adapting import restrict
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.run_folder import RunFolder
@@ -117,8 +118,9 @@ def _tokenization(
                 f"tokenization.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, and its tokenizer "
                 "is kept; leave this out"
             )
+    cutter = source.cutter if isinstance(source, RenumberedTokenizer) else source
     if asked.sampling and not (
-        isinstance(source, PieceTokenizer) and source.kind in ("bpe", "unigram", "wordpiece")
+        isinstance(cutter, PieceTokenizer) and cutter.kind in ("bpe", "unigram", "wordpiece")
     ):
         raise ConfigError(
             f"tokenization.sampling = {asked.sampling:g}: the tokenizer of {start.model} has only one way to cut a "

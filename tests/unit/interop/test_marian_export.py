@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from interlingua.checkpoints.model_folder import build, load_model_folder, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
+from interlingua.errors import ExportError
 from interlingua.interop.export import export_model
 from interlingua.interop.import_model import import_model
 from interlingua.tokenization import TokenizerPair
@@ -80,6 +81,17 @@ def test_it_translates_the_same_there_and_comes_back_bit_for_bit(
         if shared:
             ids = Tokenizer.from_file(str(tmp_path / "hub/tokenizer.json")).encode(pair.source).ids
             assert ids == [*wanted, ours.tokenizers.source.end_id]
+
+
+def test_a_sentence_that_marian_reads_as_a_symbol_is_named(
+    make_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    sentences = tmp_path / "some.en"
+    sentences.write_text("the cat sleeps\na </s> b\n", encoding="utf-8")
+    with pytest.raises(ExportError, match="sentence 2 to verify with holds </s>"):
+        export_model(
+            make_folder("tied"), tmp_path / "hub", format_name="marian", verify=(sentences,)
+        )
 
 
 def test_an_imported_model_goes_out_again_as_it_came_in(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 from marian_folders import ENGLISH, GERMAN, make_marian_folder, transformers
 from safetensors.torch import load_file
 
+from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.cli import main
 from interlingua.interop.import_model import import_model
 from interlingua.interop.plain_search import plain_search
@@ -182,3 +183,25 @@ def test_languages_that_nobody_tells_are_asked_for(
     (folder / "tokenizer_config.json").unlink()
     assert main(["import", str(folder), "--output", str(tmp_path / "model")]) == 2
     assert "give --source-lang CODE" in capsys.readouterr().err
+
+
+def test_search_is_what_the_folder_asks_for_or_the_difference_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_marian_folder(tmp_path / "theirs")
+    asked = folder / "generation_config.json"
+    asked.write_text('{"num_beams": 1, "length_penalty": 0.5, "max_length": 20}')
+    assert main(["import", str(folder), "--output", str(tmp_path / "one")]) == 0
+    told = capsys.readouterr()
+    loaded = load_model_folder(tmp_path / "one")
+    assert (loaded.decoding.beam_size, loaded.decoding.length_penalty) == (1, 0.5)
+    assert loaded.max_length == 64  # as many positions as it has: 20 is a limit of outputs
+    assert "ends outputs at 20 tokens" in told.out + told.err
+
+    asked.write_text('{"num_beams": 99, "length_penalty": -1.0}')
+    assert main(["import", str(folder), "--output", str(tmp_path / "two")]) == 0
+    told = capsys.readouterr()
+    loaded = load_model_folder(tmp_path / "two")
+    assert (loaded.decoding.beam_size, loaded.decoding.length_penalty) == (4, 1.0)
+    assert "num_beams is 99 there and 4 here" in told.out + told.err
+    assert "length_penalty is -1.0 there and 1 here" in told.out + told.err
