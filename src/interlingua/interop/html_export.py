@@ -123,7 +123,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
     """
     if not isinstance(tokenizer, PieceTokenizer):
         raise ExportError(
-            "the page applies tokenizers that were trained here, and this one came with an imported model; "
+            "the page cannot apply a tokenizer that was not trained here; "
             "export with --format onnx or marian"
         )
     vocabulary, normaliser = tokenizer.vocabulary, tokenizer.normaliser
