@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-NODE_MODULES = Path(__file__).parents[2] / "javascript" / "node_modules"
+NODE_MODULES = Path(__file__).parents[1] / "javascript" / "node_modules"
 PATIENCE = 180_000  # milliseconds: a browser is many processes, and tests run on machines that have other work
 
 
