@@ -5,6 +5,7 @@ with the bytes that there are.
 """
 
 import json
+import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ __all__ = [
     "read_file",
     "read_json",
     "read_safetensors",
+    "refuse_large_directory",
     "refuse_special_file",
     "safetensors_shapes",
 ]
@@ -38,6 +40,9 @@ _LARGEST_JSON = 12 << 20
 """Empty lists and objects take twenty-five times as much memory as disk; real vocabularies have one to seven million bytes."""
 _LARGEST_HEADER = 8 << 20
 _MOST_TENSORS = 10_000
+_LARGEST_DIRECTORY = 4 << 20
+_LONGEST_END = 76 + 22 + (1 << 16)
+"""Bytes at the end of an archive that say where its directory is: two records of ZIP64, one of ZIP, its comment."""
 
 
 def refuse_special_file(path: Path, largest: int | None = None) -> int:
@@ -59,6 +64,23 @@ def refuse_special_file(path: Path, largest: int | None = None) -> int:
             f"{path}: has {found.st_size:,} bytes, and no such file of a model has more than {largest:,}"
         )
     return found.st_size
+
+
+def refuse_large_directory(path: Path) -> None:
+    """Raise a ModelError if the directory of a ZIP archive, which ``zipfile`` reads whole, is larger than that of any model."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LONGEST_END))
+        tail = file.read()
+    end = tail.rfind(b"PK\x05\x06")
+    found = tail[end + 12 : end + 16]
+    records = (tail[end - 76 : end - 72], tail[end - 20 : end - 16])
+    if end >= 76 and records == (b"PK\x06\x06", b"PK\x06\x07"):  # ZIP64, as torch writes it
+        found = tail[end - 36 : end - 28]
+    if end >= 0 and int.from_bytes(found, "little") > _LARGEST_DIRECTORY:
+        raise ModelError(
+            f"{path}: its directory is larger than that of any model; fetch the model again"
+        )
 
 
 def read_file(path: Path, largest: int = _LARGEST_JSON) -> bytes:

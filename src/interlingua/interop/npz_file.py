@@ -5,7 +5,6 @@ directory of the archive and the header of each array are compared with the byte
 """
 
 import ast
-import os
 import struct
 import zipfile
 import zlib
@@ -19,16 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.checkpoints.untrusted import refuse_special_file
+from interlingua.checkpoints.untrusted import refuse_large_directory, refuse_special_file
 from interlingua.errors import ModelError
 
-__all__ = ["ArrayHeader", "npz_headers", "read_array", "refuse_large_directory"]
+__all__ = ["ArrayHeader", "npz_headers", "read_array"]
 
 _LONGEST_HEADER = 10_000
 _MOST_ARRAYS = 10_000
-_LARGEST_DIRECTORY = 4 << 20
-_LONGEST_END = 76 + 22 + (1 << 16)
-"""Bytes at the end of an archive that say where its directory is: two records of ZIP64, one of ZIP, its comment."""
 _ADVICE = "fetch the model again"
 
 
@@ -73,21 +69,6 @@ def read_array(path: Path, name: str, header: ArrayHeader) -> NDArray[Any]:
         content = archive.read(f"{name}.npy" if f"{name}.npy" in names else name)
         flat = np.frombuffer(content, header.dtype, offset=header.start)
         return flat.reshape(header.shape, order="F" if header.fortran_order else "C")
-
-
-def refuse_large_directory(path: Path) -> None:
-    """Raise a ModelError if the directory of a ZIP archive, which ``zipfile`` reads whole, is larger than that of any model."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _LONGEST_END))
-        tail = file.read()
-    end = tail.rfind(b"PK\x05\x06")
-    found = tail[end + 12 : end + 16]
-    records = (tail[end - 76 : end - 72], tail[end - 20 : end - 16])
-    if end >= 76 and records == (b"PK\x06\x06", b"PK\x06\x07"):  # ZIP64, as torch writes it
-        found = tail[end - 36 : end - 28]
-    if end >= 0 and int.from_bytes(found, "little") > _LARGEST_DIRECTORY:
-        raise ModelError(f"{path}: its directory is larger than that of any model; {_ADVICE}")
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from interlingua.checkpoints.untrusted import (
     read_safetensors,
+    refuse_large_directory,
     refuse_special_file,
     safetensors_shapes,
 )
 from interlingua.errors import ModelError
-from interlingua.interop.npz_file import refuse_large_directory
 
 __all__ = ["read_pickled"]
 
