@@ -7,7 +7,7 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import RESIDUAL_GAIN
+from interlingua.model.transformer import RESIDUAL_GAIN, Transformer
 from interlingua.tokenization import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 
@@ -65,6 +65,14 @@ SHAPES: dict[str, Architecture] = {
 }
 
 
+@torch.no_grad()
+def restore_size(model: Transformer) -> None:
+    """Give what begins small for training a say in what an untrained model writes."""
+    for name, parameter in parameters_of(model).items():
+        if parameter.dim() > 1 and not name.endswith(("query.weight", "key.weight")):
+            parameter.div_(RESIDUAL_GAIN[model.architecture.norm])
+
+
 def random_model(architecture: Architecture, *, shared: bool = True, seed: int = 0) -> LoadedModel:
     """Make a model whose norms and biases are random too, and whose translations vary with the source."""
     if shared:
@@ -78,13 +86,13 @@ def random_model(architecture: Architecture, *, shared: bool = True, seed: int =
         )
     torch.manual_seed(seed)
     model = build(architecture, tokenizers)
+    restore_size(model)
     with torch.no_grad():
-        for name, parameter in parameters_of(model).items():
+        for parameter in parameters_of(model).values():
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter), alpha=0.2)
-            else:  # what begins small for training gets a say
-                chooses = name.endswith(("query.weight", "key.weight"))
-                parameter.mul_(1.5 if chooses else 1.5 / RESIDUAL_GAIN[architecture.norm])
+            else:
+                parameter.mul_(1.5)
     pairs = tuple(
         SentencePair(source, target, line)
         for line, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True), 1)

@@ -7,6 +7,7 @@ from itertools import islice, repeat
 
 import pytest
 import torch
+from random_models import restore_size
 
 from interlingua.checkpoints.model_folder import (
     LoadedModel,
@@ -18,7 +19,7 @@ from interlingua.cli import main
 from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import RESIDUAL_GAIN, Transformer
+from interlingua.model.transformer import Transformer
 from interlingua.requests.confidence import CALIBRATION, Calibration
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -42,10 +43,8 @@ def folders(tmp_path_factory):
             encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, max_positions=64
         )
         model = Transformer(sizes, source_vocabulary=size, target_vocabulary=size).eval()
+        restore_size(model)
         with torch.no_grad():
-            for name, parameter in model.named_parameters():  # what begins small gets a say
-                if parameter.dim() > 1 and not name.endswith(("query.weight", "key.weight")):
-                    parameter.div_(RESIDUAL_GAIN["post"])
             model.output.weight.mul_(4.0)
         pair = TokenizerPair(tokenizer, tokenizer, shared=True)
         decoding = DecodingConfig(beam_size=3, max_length_offset=4)
