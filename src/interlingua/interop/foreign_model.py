@@ -62,8 +62,9 @@ class ForeignModel:
 
 def language_or_none(value: object) -> str | None:
     """Return ``value`` if it can be the code of a language."""
-    is_code = isinstance(value, str) and re.match(LANGUAGE_CODE, value) and value.isprintable()
-    return str(value) if is_code and 0 < len(str(value)) <= 20 else None
+    if not isinstance(value, str) or not 0 < len(value) <= 20 or not value.isprintable():
+        return None
+    return value if re.match(LANGUAGE_CODE, value) else None
 
 
 def apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
