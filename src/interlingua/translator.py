@@ -228,7 +228,7 @@ class Translator:
 
     def _vocabularies(self) -> list[list[str]]:
         pair = (self.tokenizers.source, self.tokenizers.target)
-        return [each.tokens(range(each.vocabulary_size)) for each in pair]
+        return [each.all_tokens() for each in pair]
 
     def translate(
         self, texts: Sequence[str], **options: Unpack[TranslateOptions]

@@ -56,7 +56,7 @@ def principal_components(vectors: Float[np.ndarray, "V D"], number: int = 2) -> 
 def words_of(tokenizer: Tokenizer) -> list[int]:
     """Return the ids that stand for text: neither special nor a single byte."""
     special = {tokenizer.pad_id, tokenizer.unknown_id, tokenizer.begin_id, tokenizer.end_id}
-    pieces = tokenizer.tokens(range(tokenizer.vocabulary_size))
+    pieces = tokenizer.all_tokens()
     return [
         id for id, piece in enumerate(pieces) if id not in special and not _BYTE.fullmatch(piece)
     ]

@@ -305,7 +305,7 @@ def _ids_of(tokenizer: Tokenizer, text: str, pieces: Sequence[str]) -> list[int]
     usual = list(tokenizer.encode(text).ids)
     if tokenizer.tokens(usual) == list(pieces):
         return usual
-    every = tokenizer.tokens(range(tokenizer.vocabulary_size))
+    every = tokenizer.all_tokens()
     numbers = {piece: id for id, piece in reversed(list(enumerate(every)))}
     return [numbers[piece] for piece in pieces]
 

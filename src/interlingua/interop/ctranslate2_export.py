@@ -164,7 +164,7 @@ def _set_norm(spec: Any, norm: nn.LayerNorm) -> None:
 
 def _set_vocabularies(spec: Any, loaded: LoadedModel) -> None:
     source, target = loaded.tokenizers.source, loaded.tokenizers.target
-    pieces = [side.tokens(list(range(side.vocabulary_size))) for side in (source, target)]
+    pieces = [side.all_tokens() for side in (source, target)]
     end, other_end = pieces[0][source.end_id], pieces[1][target.end_id]
     if end != other_end:
         raise ExportError(

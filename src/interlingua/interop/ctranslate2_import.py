@@ -352,7 +352,7 @@ def _tokenizers(
     if (folder / SHARED_NAME).exists() or (folder / SOURCE_NAME).exists():
         pair = TokenizerPair.load(folder)
         for tokenizer, pieces in zip((pair.source, pair.target), sides, strict=True):
-            if tokenizer.tokens(list(range(tokenizer.vocabulary_size))) != pieces:
+            if tokenizer.all_tokens() != pieces:
                 raise ModelError(
                     f"{folder}: its tokenizer and its vocabulary belong to different models"
                 )

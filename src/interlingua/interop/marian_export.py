@@ -40,7 +40,7 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     _refuse(loaded)
     models = [_spm(side) for side in (loaded.tokenizers.source, loaded.tokenizers.target)]
     vocabularies = [
-        {piece: number for number, piece in enumerate(side.tokens(range(side.vocabulary_size)))}
+        {piece: number for number, piece in enumerate(side.all_tokens())}
         for side in (loaded.tokenizers.source, loaded.tokenizers.target)
     ]
     separate = vocabularies[0] != vocabularies[1]

@@ -340,8 +340,7 @@ def _compare(
 
 def _ids_by_piece(loaded: LoadedModel) -> dict[str, int]:
     tokenizer = loaded.tokenizers.target
-    ids = list(range(tokenizer.vocabulary_size))
-    return dict(zip(tokenizer.tokens(ids), ids, strict=True))
+    return {piece: number for number, piece in enumerate(tokenizer.all_tokens())}
 
 
 def _score(loaded: LoadedModel, sentence: Sentence, ids: list[int], most: int) -> float:

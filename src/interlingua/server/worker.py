@@ -202,7 +202,7 @@ def _samples(folder: Path) -> list[list[str]]:
 def _has_letters(translator: "Translator") -> bool:
     """Whether the model was trained on words, and not on digits or commands alone."""
     tokenizer = translator.tokenizers.source
-    pieces = tokenizer.tokens(range(tokenizer.vocabulary_size))
+    pieces = tokenizer.all_tokens()
     return any(map(str.isalpha, "".join(each for each in pieces if not each.startswith("<"))))
 
 

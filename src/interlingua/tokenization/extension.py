@@ -47,7 +47,7 @@ def extend_pair(
         return TokenizerPair(both, both, shared=True)
     source = extend_tokenizer(tokenizers.source, sources, number, tags)
     target = extend_tokenizer(tokenizers.target, targets, number)
-    is_alike = _pieces(tokenizers.source) == _pieces(tokenizers.target)
+    is_alike = tokenizers.source.all_tokens() == tokenizers.target.all_tokens()
     if (
         is_alike
         and isinstance(source, RenumberedTokenizer)
@@ -112,12 +112,8 @@ def old_ids_of(old: Tokenizer, new: Tokenizer) -> list[tuple[int, ...]]:
     raise TokenizerError("only tokenizers of pieces can be extended")
 
 
-def _pieces(tokenizer: Tokenizer) -> list[str]:
-    return tokenizer.tokens(range(tokenizer.vocabulary_size))
-
-
 def _added(old: Tokenizer, new: Tokenizer) -> list[str]:
-    return _pieces(new)[old.vocabulary_size :]
+    return new.all_tokens()[old.vocabulary_size :]
 
 
 def _count_words(tokenizer: PieceTokenizer, texts: Iterable[str]) -> Counter[str]:

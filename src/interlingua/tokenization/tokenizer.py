@@ -82,6 +82,10 @@ class Tokenizer(ABC):
             TokenizerError: an id is not in the vocabulary.
         """
 
+    def all_tokens(self) -> list[str]:
+        """Return the piece of every id, in order."""
+        return self.tokens(range(self.vocabulary_size))
+
     @abstractmethod
     def save(self, path: Path) -> None:
         """Write one ``tokenizer.json``, whole or not at all."""

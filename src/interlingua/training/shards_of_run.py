@@ -33,7 +33,7 @@ def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int,
     """Return for each file the ids that go before its sources: its tag, or nothing."""
     if not any(corpus.tags):
         return ()
-    pieces = tokenizers.source.tokens(range(tokenizers.source.vocabulary_size))
+    pieces = tokenizers.source.all_tokens()
     return tuple((pieces.index(tag),) if tag else () for tag in corpus.tags)
 
 
