@@ -136,7 +136,7 @@ prove-argos: $(READY) $(LIBRETRANSLATE)/.ready ## Argos Translate and a LibreTra
 	$(BIN)/python benchmarks/prove_argos.py $(RUN) $(SENTENCES) --python $(LIBRETRANSLATE)/bin/python
 
 .PHONY: prove-clean
-prove-clean: $(READY) ## a million pairs cleaned: time, and memory that does not grow (five minutes); needs INTERLINGUA_DATA
+prove-clean: $(READY) ## a million pairs cleaned and examined: time, and memory that does not grow (ten minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_clean.py
 
 prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA

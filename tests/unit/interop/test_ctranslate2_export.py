@@ -175,6 +175,8 @@ def test_a_file_of_sentences_takes_the_place_of_those_in_the_folder(
     assert exported.proof is not None
     assert exported.proof.sentences == 2
     assert exported.proof.comparisons[0].bleu is None
+    # The outputs are shorter than the four words that BLEU counts, and equal.
+    assert exported.proof.comparisons[0].bleu_difference == 0.0
 
 
 def test_an_output_with_another_text_is_a_failure(
