@@ -142,9 +142,12 @@ prove-clean: $(READY) ## a million pairs cleaned and examined: time, and memory 
 prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_doctor.py
 
-.PHONY: prove-server bench-serving
+.PHONY: prove-server bench-serving bench-page
 prove-server: $(READY) ## 100,000 random requests, ten times too many for a minute, 500 slow clients, 1,000 that leave (an hour)
 	$(BIN)/python benchmarks/prove_server.py
 
 bench-serving: $(READY) ## 32 clients beside one after another, and beside CTranslate2 (minutes); needs RUN, SENTENCES
 	$(BIN)/python benchmarks/serving.py $(RUN) $(SENTENCES)
+
+bench-page: $(BROWSER_READY) ## how long a person waits for the page; needs RUN, SENTENCES, Chromium (a minute)
+	$(BIN)/python benchmarks/page_speed.py $(RUN) $(SENTENCES)

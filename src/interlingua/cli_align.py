@@ -1,8 +1,7 @@
 """The ``align`` command: link the words of given pairs by the attention of a model, and score the links against gold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.cli_flags import AlignFlags, MachineFlags
@@ -19,30 +18,14 @@ from interlingua.evaluation.alignment import (
     symmetrise,
     transpose,
 )
-from interlingua.inspection.alignment import (
-    View,
-    align,
-    choose_alone,
-    choose_together,
-    list_views,
-)
+from interlingua.inspection.alignment import View, choose_alone, link, list_views
+from interlingua.inspection.joint_alignment import Reading, choose_together, link_together
 from interlingua.translator import Translator
 
 __all__ = ["align_text"]
 
 _PAIRS_TO_CHOOSE = 500
-_WINDOW = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Aligner:
-    """A model, and the view of its attention that is read."""
-
-    translator: Translator
-    view: View
-
-    def links(self, pairs: Sequence[tuple[str, str]]) -> list[Links]:
-        return [links for (links,) in align(self.translator, pairs, [self.view])]
+_WINDOW = 500
 
 
 def align_text(
@@ -62,14 +45,14 @@ def align_text(
     words = [(len(one.split()), len(other.split())) for one, other in pairs]
     gold = read_gold(flags.gold, words) if flags.gold else None
     with open_output(flags.output) if flags.output else nullcontext() as write:
-        aligners = _choose(model, flags, machine, pairs)
-        directions = _align_all(aligners, pairs)
-        links = _join(directions, heuristic)
+        readings = _choose(model, flags, machine, pairs)
+        found = _align_all(readings, pairs)
+        links = _join(found, heuristic)
         if write:
             write("".join(format_links(each) + "\n" for each in links))
-    scores = _score(directions, gold) if gold else []
+    scores = _score(found, gold) if gold else []
     if flags.json:
-        views = [str(aligner.view) for aligner in aligners]
+        views = [str(reading) for reading in readings]
         shown = {} if flags.output else {"links": [format_links(each) for each in links]}
         print_json({"views": views} | shown | {"scores": scores})
     elif scores:
@@ -87,8 +70,8 @@ def _read_heuristic(name: str) -> Heuristic:
 
 def _choose(
     model: Path, flags: AlignFlags, machine: MachineFlags, pairs: Sequence[tuple[str, str]]
-) -> list[_Aligner]:
-    """Open the models and choose a view of each."""
+) -> list[Reading]:
+    """Open the models and choose how each is read."""
     forward = Translator.load(model, device=machine.device, threads=machine.threads)
     reverse = flags.reverse_model and Translator.load(
         flags.reverse_model, device=machine.device, threads=machine.threads
@@ -96,21 +79,21 @@ def _choose(
     if reverse:
         _refuse_the_same_direction(forward, reverse)
     some = [pair for pair in pairs if pair[0].strip() and pair[1].strip()][:_PAIRS_TO_CHOOSE]
-    translators = [forward, *([reverse] if reverse else [])]
     if flags.layer is not None:
-        views = [_given_view(translator, flags.layer) for translator in translators]
+        translators = [forward, *([reverse] if reverse else [])]
+        readings = [
+            Reading(translator, {_given_view(translator, flags.layer): 1.0})
+            for translator in translators
+        ]
     elif reverse:
-        here, there, share = choose_together(forward, reverse, some)
-        views = [here, there]
+        *readings, share = choose_together(forward, reverse, some)
         note(f"the two directions agree in {share:.0%} of their links on {len(some):,} pairs")
     else:
         view, _ = choose_alone(forward, some)
-        views = [view]
-    aligners = [_Aligner(*both) for both in zip(translators, views, strict=True)]
-    for aligner in aligners:
-        langs = f"{aligner.translator.source_lang}-{aligner.translator.target_lang}"
-        note(f"{langs}: {aligner.view}")
-    return aligners
+        readings = [Reading(forward, {view: 1.0})]
+    for reading in readings:
+        note(f"{reading.translator.source_lang}-{reading.translator.target_lang}: {reading}")
+    return readings
 
 
 def _given_view(translator: Translator, layer: int) -> View:
@@ -131,34 +114,45 @@ def _refuse_the_same_direction(forward: Translator, reverse: Translator) -> None
         )
 
 
-def _align_all(aligners: Sequence[_Aligner], pairs: Sequence[tuple[str, str]]) -> list[list[Links]]:
-    """Return the links of each direction, both as (source word, target word)."""
-    directions: list[list[Links]] = [[] for _ in aligners]
+def _align_all(
+    readings: Sequence[Reading], pairs: Sequence[tuple[str, str]]
+) -> dict[str, list[Links]]:
+    """Return the links of each direction as (source word, target word), of two models also of each alone."""
+    found: dict[str, list[Links]] = {}
     for start in range(0, len(pairs), _WINDOW):
         window = pairs[start : start + _WINDOW]
-        directions[0] += aligners[0].links(window)
-        if len(aligners) > 1:
-            turned = aligners[1].links([(target, source) for source, target in window])
-            directions[1] += map(transpose, turned)
-    return directions
+        worth = readings[0].worth(window)
+        if len(readings) == 1:
+            told = {"forward": [link(each) for each in worth]}
+        else:
+            there = readings[1].worth([(target, source) for source, target in window])
+            forward, reverse = zip(*map(link_together, worth, there), strict=True)
+            told = {
+                "forward alone": [link(each) for each in worth],
+                "reverse alone": [transpose(link(each)) for each in there],
+                "forward": list(forward),
+                "reverse": list(reverse),
+            }
+        for name, links in told.items():
+            found.setdefault(name, []).extend(links)
+    return found
 
 
-def _join(directions: Sequence[list[Links]], heuristic: Heuristic) -> list[Links]:
-    if len(directions) == 1:
-        return directions[0]
-    return [symmetrise(a, b, heuristic) for a, b in zip(*directions, strict=True)]
+def _join(found: Mapping[str, list[Links]], heuristic: Heuristic) -> list[Links]:
+    forward, reverse = found.get("forward", []), found.get("reverse")
+    if reverse is None:
+        return forward
+    return [symmetrise(a, b, heuristic) for a, b in zip(forward, reverse, strict=True)]
 
 
 def _score(
-    directions: Sequence[list[Links]], gold: Sequence[GoldLinks]
+    found: Mapping[str, list[Links]], gold: Sequence[GoldLinks]
 ) -> list[dict[str, str | float]]:
     """Score each direction, and with two of them every way to make one of both."""
-    named = dict(zip(("forward", "reverse"), directions, strict=False))
-    if len(directions) > 1:
-        named |= {heuristic: _join(directions, heuristic) for heuristic in HEURISTICS}
+    joined = {each: _join(found, each) for each in HEURISTICS} if "reverse" in found else {}
     return [
         {"alignment": name, **score_alignment(links, gold).to_dict()}
-        for name, links in named.items()
+        for name, links in (dict(found) | joined).items()
     ]
 
 

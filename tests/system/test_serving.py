@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
@@ -385,6 +386,45 @@ def test_the_specification_names_every_route_and_its_page_needs_no_other_site(
         answer = server.get(path)
         assert answer.status == 200
         assert b"//" not in re.sub(rb"^// .*$", b"", answer.body, flags=re.MULTILINE)
+
+
+WATCHER = """
+import os, sys
+
+def watch(event, arguments):
+    if event == "socket.connect" and not isinstance(arguments[1], tuple):
+        return  # a socket between its own processes
+    if event in {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"}:
+        os.write(told, f"{event} {arguments[1:]}\\n".encode())
+
+told = os.open(os.environ["WATCHER_TELLS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(told, b"watching\\n")
+sys.addaudithook(watch)
+"""
+
+
+@pytest.mark.slow
+def test_the_server_never_connects_to_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WATCHER)
+    record = tmp_path / "record"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path[1:]]))
+    monkeypatch.setenv("WATCHER_TELLS", str(record))
+    with serving(GOLDEN) as running:
+        asked = {"q": "3 1 2", "source": "digits", "target": "reverse"}
+        answers = [
+            running.post("/translate", **asked, alternatives=2),
+            running.post("/translate", **asked, stream=True),
+            running.post("/translate", **asked | {"source": "auto"}),
+            running.post("/inspect", **asked),
+            running.post("/detect", q="Wer ist da?"),
+            *map(running.get, ("/", "/docs", "/spec", "/languages", "/metrics", "/health")),
+        ]
+    assert {answer.status for answer in answers} == {200}
+    told = record.read_text().splitlines()
+    assert set(told) == {"watching"}, told
+    assert len(told) >= 2, "neither the server nor its worker was watched"
 
 
 @pytest.mark.slow

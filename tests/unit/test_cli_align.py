@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from running_server import model_between
 
 from interlingua.cli import main
+from interlingua.evaluation.alignment import HEURISTICS
 
 GOLDEN = str(Path(__file__).parents[1] / "golden" / "models" / "v1")
 SOURCE = ["4 9 7", "0 6 9 7", "1 2 9 7"]
@@ -50,6 +52,22 @@ def test_json_holds_views_links_and_scores(
     assert record["links"] == LINKS
     assert [each["alignment"] for each in record["scores"]] == ["forward"]
     assert record["scores"][0]["aer"] == 0.0
+
+
+def test_two_models_are_told_alone_together_and_joined(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = str(model_between("reverse", "digits", tmp_path / "other"))
+    gold = str(tmp_path / "gold")
+    command = ["align", GOLDEN, "--reverse-model", other, *texts]
+    assert main([*command, "--gold", gold, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["links"] == LINKS
+    names = [each["alignment"] for each in record["scores"]]
+    assert names[:4] == ["forward alone", "reverse alone", "forward", "reverse"]
+    assert names[4:] == list(HEURISTICS)
+    assert {each["aer"] for each in record["scores"]} == {0.0}
+    assert len(record["views"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ of its attention looks at most. A view is a layer, one head of it or the mean of
 which writes the target token, or the next one, which reads it. The second often knows better, as only then the decoder
 knows the word: Chen et al. 2020, "Accurate Word Alignment Induction from Neural Machine Translation", section 3.
 
-Which view is best is found without gold: see :func:`choose_together` and :func:`choose_alone`.
+Which view is best is found without gold: see :func:`choose_alone`, and for two models :mod:`.joint_alignment`.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -20,12 +20,18 @@ from torch import nn
 from interlingua.batching.batch import make_batch
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.errors import CorpusError, ModelError
-from interlingua.evaluation.alignment import Links, transpose
+from interlingua.evaluation.alignment import Links
 from interlingua.model.attention_maps import record_attention
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
 
-__all__ = ["View", "agreement", "align", "choose_alone", "choose_together", "list_views"]
+__all__ = ["Shares", "View", "align", "choose_alone", "link", "list_views", "look"]
+
+Shares: TypeAlias = "np.ndarray[Any, np.dtype[np.float32]]"
+"""How much of its attention each target word (row) gives each source word (column), tokens averaged and added up.
+
+A word without tokens, as it was cut off or normalised away, has minus infinity in its row or column.
+"""
 
 _BATCH_TOKENS = 2_000
 _NO_WORD = -1
@@ -53,6 +59,8 @@ class _Side:
 
     ids: list[int]
     words: list[int]
+    count: int
+    """Words, also those without tokens."""
 
 
 def list_views(translator: Translator) -> list[View]:
@@ -86,9 +94,23 @@ def align(
 ) -> list[list[Links]]:
     """Return the links of every pair as each of ``views`` sees them: ``[pair][view]``.
 
-    Words are what stands between spaces. A target word has one link, to the source word whose tokens its own tokens
-    look at most, the tokens of a word added up on the source and averaged on the target; the end symbol and what was
-    cut off, as longer than the model reads, have none.
+    Words are what stands between spaces. A target word has one link, to the source word that it looks at most; the end
+    symbol and what was cut off, as longer than the model reads, have none.
+
+    Raises:
+        ModelError: the model has no attention to the source that can be read.
+        CorpusError: a text whose words the tokenizer runs together.
+    """
+    found: list[list[Links]] = [[frozenset()] * len(views) for _ in pairs]
+    for place, seen in look(translator, pairs, views):
+        found[place] = [link(shares) for shares in seen]
+    return found
+
+
+def look(
+    translator: Translator, pairs: Sequence[tuple[str, str]], views: Sequence[View]
+) -> Iterator[tuple[int, list[Shares]]]:
+    """Yield the place of each pair, in some order, with what each of ``views`` sees; pairs without tokens are left out.
 
     Raises:
         ModelError: the model has no attention to the source that can be read.
@@ -103,42 +125,23 @@ def align(
         )
         for number, (source, target) in enumerate(pairs, 1)
     ]
-    found: list[list[Links]] = [[frozenset()] * len(views) for _ in pairs]
     places = [place for place, sides_of in enumerate(sides) if all(side.ids for side in sides_of)]
     for batch in _batches(places, sides):
-        maps = _look([sides[place] for place in batch], translator)
+        maps = _attend([sides[place] for place in batch], translator)
         for row, place in enumerate(batch):
-            found[place] = [
-                _links(maps[view.layer - 1][row], view, *sides[place]) for view in views
-            ]
-    return found
+            yield place, [_shares(maps[view.layer - 1][row], view, *sides[place]) for view in views]
 
 
-def agreement(one: Sequence[Links], other: Sequence[Links]) -> float:
-    """Return how much two alignments of the same pairs agree: twice the common links over all links, 0 to 1."""
-    common = sum(len(a & b) for a, b in zip(one, other, strict=True))
-    total = sum(map(len, one)) + sum(map(len, other))
-    return 2 * common / total if total else 0.0
-
-
-def choose_together(
-    forward: Translator, reverse: Translator, pairs: Sequence[tuple[str, str]]
-) -> tuple[View, View, float]:
-    """Return the views of two models of opposite directions that agree most on ``pairs``, and how much they agree.
-
-    Two models that learnt apart rarely make the same mistake, so that what they agree on is mostly right (Chen et al.
-    2020, section 3.2). No gold is looked at.
-    """
-    here, there = list_views(forward), list_views(reverse)
-    turned = [(target, source) for source, target in pairs]
-    ours = list(zip(*align(forward, pairs, here), strict=True))
-    theirs = [
-        [transpose(links) for links in view]
-        for view in zip(*align(reverse, turned, there), strict=True)
-    ]
-    scored = [(agreement(a, b), i, j) for i, a in enumerate(ours) for j, b in enumerate(theirs)]
-    score, i, j = max(scored, key=lambda each: each[0])
-    return here[i], there[j], score
+def link(worth: Shares) -> Links:
+    """Link each target word that has tokens with the source word that is worth most to it."""
+    if not worth.size:
+        return frozenset()
+    best = worth.argmax(axis=1)
+    return frozenset(
+        (int(source), target)
+        for target, source in enumerate(best)
+        if worth[target, source] > -np.inf
+    )
 
 
 def choose_alone(translator: Translator, pairs: Sequence[tuple[str, str]]) -> tuple[View, float]:
@@ -216,7 +219,7 @@ def _cut(tokenizer: Tokenizer, text: str, room: int, where: str) -> _Side:
     for start, end in encoding.offsets:
         inside = [of_character[at] for at in range(start, end) if of_character[at] != _NO_WORD]
         words.append(places[inside[-1]] if inside else _NO_WORD)
-    return _Side(encoding.ids[:room], words[:room])
+    return _Side(encoding.ids[:room], words[:room], len(text.split()))
 
 
 def _batches(places: list[int], sides: Sequence[tuple[_Side, _Side]]) -> Iterator[list[int]]:
@@ -235,7 +238,7 @@ def _batches(places: list[int], sides: Sequence[tuple[_Side, _Side]]) -> Iterato
         yield batch
 
 
-def _look(
+def _attend(
     sides: Sequence[tuple[_Side, _Side]], translator: Translator
 ) -> list["np.ndarray[Any, np.dtype[np.float32]]"]:
     """Pass pairs through the model as in training; return the attention to the source, (B, H, T, S) a layer."""
@@ -266,30 +269,26 @@ def _look(
     return [layer.float().cpu().numpy() for layer in weights]
 
 
-def _links(
+def _shares(
     weights: "np.ndarray[Any, np.dtype[np.float32]]", view: View, source: _Side, target: _Side
-) -> Links:
-    """Return the links that one view of the attention of one pair, (H, T, S), gives."""
+) -> Shares:
+    """Return what one view of the attention of one pair, (H, T, S), gives."""
     looked = weights.mean(0) if view.head is None else weights[view.head - 1]
     # Row t reads token t - 1 (the begin symbol first) and writes token t.
     first = 1 if view.step == "reading" else 0
     looked = looked[first : first + len(target.ids), : len(source.ids)]
-    columns, rows = _membership(source.words), _membership(target.words)
-    by_word = rows @ looked @ columns.T
-    words_of = [
-        [word for word in dict.fromkeys(side.words) if word != _NO_WORD]
-        for side in (source, target)
-    ]
-    if not words_of[0]:
-        return frozenset()
-    best = by_word[:, words_of[0]].argmax(axis=1)
-    return frozenset((words_of[0][best[word]], word) for word in words_of[1])
+    columns, rows = _membership(source), _membership(target)
+    counts = rows.sum(axis=1, keepdims=True)
+    by_word: Shares = rows @ looked @ columns.T / np.maximum(counts, 1.0)
+    by_word[counts[:, 0] == 0] = -np.inf
+    by_word[:, columns.sum(axis=1) == 0] = -np.inf
+    return by_word
 
 
-def _membership(words: Sequence[int]) -> "np.ndarray[Any, np.dtype[np.float32]]":
+def _membership(side: _Side) -> "np.ndarray[Any, np.dtype[np.float32]]":
     """Return which tokens (columns) each word (row) has, as 1 and 0."""
-    members = np.zeros((max(words, default=0) + 1, len(words)), dtype=np.float32)
-    for token, word in enumerate(words):
+    members = np.zeros((side.count, len(side.words)), dtype=np.float32)
+    for token, word in enumerate(side.words):
         if word != _NO_WORD:
             members[word, token] = 1.0
     return members

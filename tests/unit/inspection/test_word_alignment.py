@@ -3,17 +3,17 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from interlingua.errors import CorpusError
 from interlingua.evaluation.alignment import Links
-from interlingua.inspection.alignment import (
-    View,
+from interlingua.inspection.alignment import View, align, choose_alone, list_views
+from interlingua.inspection.joint_alignment import (
+    Reading,
     agreement,
-    align,
-    choose_alone,
     choose_together,
-    list_views,
+    link_together,
 )
 from interlingua.translator import Translator
 
@@ -53,8 +53,54 @@ def test_two_directions_agree_on_what_is_right(
 ) -> None:
     here, there, share = choose_together(backwards, backwards, pairs)
     assert share == 1.0
-    for view in (here, there):
-        assert [links for (links,) in align(backwards, pairs, [view])] == _mirrored(pairs)
+    turned = [(target, source) for source, target in pairs]
+    both = zip(here.worth(pairs), there.worth(turned), strict=True)
+    mirrored = _mirrored(pairs)
+    assert [link_together(*worth) for worth in both] == list(zip(mirrored, mirrored, strict=True))
+
+
+def test_one_model_is_helped_where_the_other_is_sure() -> None:
+    # Rows are the words that look: two source words are worth the same to target word 0, but only one looks back at it.
+    here = np.log(np.array([[0.5, 0.5, 0.0], [0.1, 0.1, 0.8]], dtype=np.float32) + 0.001)
+    there = np.log(np.array([[0.2, 0.8], [0.9, 0.1], [0.3, 0.7]], dtype=np.float32) + 0.001)
+    forward, reverse = link_together(here, there)
+    assert forward == {(1, 0), (2, 1)}
+    assert reverse == {(0, 0), (1, 0), (2, 1)}
+
+
+def test_a_mixture_of_views_agrees_at_least_as_much_as_any_single_ones(
+    translator: Translator,
+) -> None:
+    pairs = [("pisica vede necunoscutul", "the cat sees the stranger"), ("pisica", "the cat")] * 3
+    turned = [(target, source) for source, target in pairs]
+    here, there, share = choose_together(translator, translator, pairs)
+    views = list_views(translator)
+    singles = [
+        agreement(
+            [links for (links,) in align(translator, pairs, [one])],
+            [
+                frozenset((i, j) for j, i in links)
+                for (links,) in align(translator, turned, [other])
+            ],
+        )
+        for one in views
+        for other in views
+    ]
+    assert share >= max(singles)
+    assert max(here.weights.values()) >= 1.0
+    assert max(there.weights.values()) >= 1.0
+
+
+def test_words_that_were_cut_off_have_no_links_in_either_direction(translator: Translator) -> None:
+    pair = (" ".join(["pisica"] * 200), "the cat")
+    view = View(1, None, "writing")
+    worth = [
+        Reading(translator, {view: 1.0}).worth([each])[0] for each in (pair, tuple(reversed(pair)))
+    ]
+    forward, reverse = link_together(*worth)
+    assert {j for _, j in forward} == {0, 1}
+    assert 0 < len(reverse) < 200
+    assert max(i for i, _ in reverse) == len(reverse) - 1
 
 
 def test_a_pair_is_aligned_the_same_whoever_its_neighbours_are(
