@@ -146,8 +146,8 @@ prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what
 prove-server: $(READY) ## 100,000 random requests, ten times too many for a minute, 500 slow clients, 1,000 that leave (an hour)
 	$(BIN)/python benchmarks/prove_server.py
 
-bench-serving: $(READY) ## 32 clients beside one after another, and beside CTranslate2 (minutes); needs RUN, SENTENCES
-	$(BIN)/python benchmarks/serving.py $(RUN) $(SENTENCES)
+bench-serving: $(READY) $(LIBRETRANSLATE)/.ready ## 32 clients beside one after another, CTranslate2 and LibreTranslate (minutes); needs RUN, SENTENCES
+	$(BIN)/python benchmarks/serving.py $(RUN) $(SENTENCES) --libretranslate $(LIBRETRANSLATE)/bin/python
 
 bench-page: $(BROWSER_READY) ## how long a person waits for the page; needs RUN, SENTENCES, Chromium (a minute)
 	$(BIN)/python benchmarks/page_speed.py $(RUN) $(SENTENCES)

@@ -79,8 +79,8 @@ def main() -> None:
     sys.exit(0 if agreed else 1)
 
 
-def surroundings(folder: Path, beam_size: int) -> dict[str, str]:
-    """Return an environment whose every folder is a temporary one."""
+def surroundings(folder: Path, beam_size: int, threads: int = 1) -> dict[str, str]:
+    """Return an environment whose every folder is a temporary one; each text is searched by so many threads."""
     (folder / "index.json").write_text("[]")
     return {
         "PATH": os.environ["PATH"],
@@ -91,7 +91,8 @@ def surroundings(folder: Path, beam_size: int) -> dict[str, str]:
         "ARGOS_BEAM_SIZE": str(beam_size),
         "ARGOS_COMPUTE_TYPE": "float32",
         "ARGOS_PACKAGE_INDEX": f"{folder.as_uri()}/",
-        "OMP_NUM_THREADS": "1",
+        "ARGOS_INTRA_THREADS": str(threads),
+        "OMP_NUM_THREADS": str(threads),
     }
 
 
@@ -114,13 +115,25 @@ def argos(
 
 
 @contextlib.contextmanager
-def serving(python: str, environment: dict[str, str], codes: tuple[str, str]) -> Iterator[str]:
-    """Start a LibreTranslate server and yield its address once it answers."""
+def serving(
+    python: str, environment: dict[str, str], codes: tuple[str, str], threads: int = 1
+) -> Iterator[str]:
+    """Start a LibreTranslate server, which answers so many requests at a time, and yield its address once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     flags = ["--host", "127.0.0.1", "--port", str(port), "--load-only", ",".join(codes)]
-    command = [python, "-W", "ignore", "-c", SERVER, *flags, "--disable-web-ui", "--threads", "1"]
+    command = [
+        python,
+        "-W",
+        "ignore",
+        "-c",
+        SERVER,
+        *flags,
+        "--disable-web-ui",
+        "--threads",
+        str(threads),
+    ]
     address = f"http://127.0.0.1:{port}"
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

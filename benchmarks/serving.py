@@ -1,10 +1,11 @@
 """How much a server answers: one client after another, 32 at a time, and LibreTranslate's way with the same model.
 
-    python benchmarks/serving.py RUN SENTENCES
+    python benchmarks/serving.py RUN SENTENCES [--libretranslate PYTHON]
 
 RUN is a run or model folder, SENTENCES a file with one source sentence a line. The clients keep their connections and live
 in a process of their own. LibreTranslate's way is one text after another through CTranslate2, with the model that
 ``interlingua export`` writes and as many threads as there are cores; without HTTP around it, which is in its favour.
+With PYTHON, the interpreter of an environment that has LibreTranslate in it, its server is asked too, by as many clients.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 
+import prove_argos
+from prove_commands import describe_machine
 from running_server import serving
 
 from interlingua.translator import Translator
@@ -31,29 +34,34 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=3_000)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--dtype", default="auto", help="of our server")
+    parser.add_argument("--libretranslate", help="interpreter that has LibreTranslate")
     asked = parser.parse_args()
+    print(describe_machine(), flush=True)
     lines = asked.sentences.read_text(encoding="utf-8").splitlines()
     texts = (lines * (asked.requests // len(lines) + 1))[: asked.requests]
     translator = Translator.load(asked.run, threads=asked.threads)
     codes = translator.source_lang, translator.target_lang
     rows = []
-    with serving(asked.run, threads=asked.threads) as server:
+    flags = ("--dtype", asked.dtype)
+    with serving(asked.run, threads=asked.threads, flags=flags) as server:
         for clients in (1, asked.clients):
             some = texts if clients > 1 else texts[: max(200, len(texts) // 10)]
             with get_context("spawn").Pool(1) as pool:
                 seconds, took = pool.apply(ask_all, (server.port, some, codes, clients))
             rows.append((f"{clients} clients", len(some) / seconds, took))
-    rows.append(
-        one_by_one(asked.run, translator, texts[: max(200, len(texts) // 10)], asked.threads)
-    )
-    first, many, other = (rate for _, rate, _ in rows)
+    some = texts[: max(200, len(texts) // 10)]
+    rows.append(one_by_one(asked.run, translator, some, asked.threads))
+    if asked.libretranslate:
+        rows.append(through_libretranslate(asked, some, codes))
+    first, many, *others = (rate for _, rate, _ in rows)
     for name, rate, took in rows:
         ordered = sorted(took)
         p50, p99 = (1000 * ordered[int(len(ordered) * part)] for part in (0.5, 0.99))
         print(f"{name:<34} {rate:8.1f} texts/s   p50 {p50:7.1f} ms   p99 {p99:7.1f} ms")
-    print(
-        f"{asked.clients} clients are {many / first:.2f} x one after another, {many / other:.2f} x LibreTranslate's way"
-    )
+    print(f"{asked.clients} clients are {many / first:.2f} x one after another")
+    for (name, _, _), rate in zip(rows[2:], others, strict=True):
+        print(f"and {many / rate:.2f} x {name}")
 
 
 def ask_all(
@@ -114,6 +122,28 @@ def one_by_one(
             took.append(time.perf_counter() - start)
     assert write is not None
     return "one by one through CTranslate2", len(texts) / sum(took), took
+
+
+def through_libretranslate(
+    asked: argparse.Namespace, texts: list[str], codes: tuple[str, str]
+) -> tuple[str, float, list[float]]:
+    """Ask a LibreTranslate server with the same model, exported as its package."""
+    from interlingua.interop.export import export_model
+
+    beam_size = Translator.load(asked.run).decoding.beam_size
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        export_model(asked.run, folder / "out", format_name="argos", is_proved=False)
+        (package,) = (folder / "out").glob("*.argosmodel")
+        environment = prove_argos.surroundings(folder, beam_size, asked.threads)
+        prove_argos.argos(asked.libretranslate, package, codes, texts[:1], environment)
+        with (
+            prove_argos.serving(asked.libretranslate, environment, codes, asked.clients) as address,
+            get_context("spawn").Pool(1) as pool,
+        ):
+            port = int(address.rpartition(":")[2])
+            seconds, took = pool.apply(ask_all, (port, texts, codes, asked.clients))
+    return f"LibreTranslate, {asked.clients} clients", len(texts) / seconds, took
 
 
 if __name__ == "__main__":
