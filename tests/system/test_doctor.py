@@ -1,6 +1,7 @@
 """The ``doctor`` command on files, as a user types it."""
 
 import gzip
+import io
 import json
 import os
 import re
@@ -33,6 +34,42 @@ def test_a_missing_file_is_no_finding(tmp_path: Path, capsys: Capture) -> None:
     target = write(tmp_path, "a.en", ["one"])
     assert main(["doctor", "--source", str(tmp_path / "a.ro"), "--target", target]) == 3
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1"])
+@pytest.mark.parametrize("command", ["doctor", "clean"])
+def test_another_encoding_is_refused_and_nothing_is_dropped_for_it(
+    command: str, encoding: str, tmp_path: Path, capsys: Capture
+) -> None:
+    source = tmp_path / "a.fr"
+    source.write_text("l'été à la mer\n" * 50, encoding=encoding)
+    target = write(tmp_path, "a.en", ["summer by the sea"] * 50)
+    flags = ["--output", str(tmp_path / "cleaned")] if command == "clean" else []
+    assert main([command, "--source", str(source), "--target", target, *flags]) == 3
+    told = capsys.readouterr().err
+    assert "convert it" in told
+    assert "iconv" in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "cleaned").exists()
+
+
+def test_standard_input_is_not_named_in_a_remedy_that_reads_it_twice(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = b"\xef\xbb\xbfunu\tone\x00\n" + b"doi doi doi\tdoi doi doi\n" * 30
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(table)))
+    assert main(["doctor", "--pairs", "-", "--json"]) == 1
+    remedies = [each["remedy"] for each in json.loads(capsys.readouterr().out)["findings"]]
+    assert not any("split" in each and " - " in each for each in remedies)
+
+
+def test_the_same_text_on_both_sides_is_an_error(tmp_path: Path, capsys: Capture) -> None:
+    same = write(tmp_path, "a.en", [f"the house number {n} is old" for n in range(50)])
+    assert main(["doctor", "--source", same, "--target", same, "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert {"copied": "error"}.items() <= {
+        each["code"]: each["severity"] for each in findings
+    }.items()
 
 
 def test_unequal_sides_are_an_error_and_the_remedy_works(tmp_path: Path, capsys: Capture) -> None:

@@ -53,6 +53,7 @@ _FAULTS = {
     "copied": _FaultFinding(
         "have the source as the translation, which teaches a model to copy",
         0.005,
+        error_from=0.5,
     ),
     "length-ratio": _FaultFinding(
         "are far longer on one side than is usual here: the other side is cut, or says something else",

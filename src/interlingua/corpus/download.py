@@ -20,7 +20,7 @@ from interlingua.corpus.archives import list_members, take_members
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.corpus.transfer import Progress, Transfer, fetch, fetch_json
-from interlingua.errors import CorpusError, DownloadError
+from interlingua.errors import ConfigError, CorpusError, DownloadError
 from interlingua.files import write_text
 
 __all__ = ["CATALOGUE", "NOT_STATED", "Entry", "Fetcher", "list_catalogue", "list_test_sets"]
@@ -106,6 +106,9 @@ class Fetcher:
 
     Attributes:
         folder: where they go; its ``corpus.lock`` says what they are and where they came from.
+
+    Raises:
+        ConfigError: ``sha256`` is no SHA-256.
     """
 
     def __init__(
@@ -118,9 +121,13 @@ class Fetcher:
         progress: Progress = lambda _done, _whole: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+            raise ConfigError(
+                f"flag --sha256: {sha256!r} is no SHA-256, which has 64 hexadecimal digits"
+            )
         self.folder = folder
         self._catalogue = catalogue
-        self._sha256 = sha256
+        self._sha256 = sha256.lower() if sha256 else None
         self._say = say
         self._progress = progress
         self._pause = pause

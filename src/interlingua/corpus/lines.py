@@ -20,6 +20,7 @@ from interlingua.files import replace_file
 __all__ = [
     "LineBlock",
     "LineCounter",
+    "check_encoding",
     "count_lines",
     "describe_carriage_returns",
     "explain_not_utf8",
@@ -257,6 +258,32 @@ def open_bytes(path: Path) -> BinaryIO:
         raise CorpusError(f"{path}: cannot be read ({reason}); check its rights") from error
     except ValueError as error:
         raise CorpusError(f"{path!r}: is not a file name ({error}); check it") from error
+
+
+def check_encoding(path: Path, lines: Sequence[bytes]) -> None:
+    """Refuse a file that is in another encoding than UTF-8, by its first lines; wrong bytes here and there are let be.
+
+    Raises:
+        CorpusError: it is in another encoding, or no text.
+    """
+    for start, remedy in _FOREIGN_STARTS:
+        if lines and lines[0].startswith(start):
+            raise CorpusError(f"{path}, line 1, byte 1: {remedy}")
+    accented = [line for line in lines if not line.isascii()]
+    wrong = sum(not _is_utf8(line) for line in accented)
+    if wrong >= max(5, len(lines) / 5) and wrong > 0.9 * len(accented):
+        raise CorpusError(
+            f"{path}: {wrong:,} of its first {len(lines):,} lines are not UTF-8; find out what the file is in, and convert it, "
+            "for example: iconv -f ISO-8859-1 -t UTF-8"
+        )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def explain_not_utf8(

@@ -161,6 +161,8 @@ def _write_both(reader: PairReader, folder: Path, languages: Languages) -> Plain
         "plain",
     ]
     unpacking = _then_examine(shlex.join(split), [f"plain/train.{suffix}" for suffix in suffixes])
+    if reader.paths[0].name == "-":
+        unpacking = "save standard input as a file, and give that: --pairs FILE"
     names = tuple(f"{reader.name} ({suffix})" for suffix in suffixes)
     return PlainSides(
         sides[0],

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.lines import read_raw_lines
+from interlingua.corpus.lines import check_encoding, read_raw_lines
 from interlingua.corpus.pair_rules import (
     Limits,
     Profile,
@@ -190,7 +190,7 @@ def look_ahead(source: Path, target: Path) -> tuple[Profile, tuple[int, int]]:
     """Count the lines of either side, and take some from everywhere to learn what is usual.
 
     Raises:
-        CorpusError: a file is missing or not readable.
+        CorpusError: a file is missing, not readable, or in another encoding than UTF-8.
     """
     num_sources = num_targets = 0
     samples: list[list[tuple[bytes, bytes]]] = []
@@ -198,6 +198,9 @@ def look_ahead(source: Path, target: Path) -> tuple[Profile, tuple[int, int]]:
     for block, (sources, targets) in enumerate(read_pairs(source, target)):
         num_sources += len(sources)
         num_targets += len(targets)
+        if block == 0:
+            check_encoding(source, sources)
+            check_encoding(target, targets)
         if block % every == 0:
             samples.append(list(zip(sources[:_SAMPLED], targets[:_SAMPLED], strict=False)))
         if len(samples) == 2 * _SAMPLED_BLOCKS:  # of a long corpus, fewer blocks are looked at

@@ -30,7 +30,7 @@ _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 def read_tmx(
     packed: PackedFile, source_lang: str, target_lang: str, counts: Counter[str]
 ) -> Iterator[SentencePair]:
-    """Yield the pairs of two languages; ``line`` is that where the unit begins.
+    """Yield the pairs of two languages; ``line`` is the number of the unit, from 1, as lines of XML say little.
 
     Args:
         packed: the file.
@@ -70,9 +70,9 @@ def choose_segment(segments: list[tuple[str, str]], language: str) -> tuple[str 
 
 @dataclass(slots=True)
 class _Unit:
-    """One ``tu``: where it begins, and its segments, (language, text)."""
+    """One ``tu``: its number in the file, from 1, and its segments, (language, text)."""
 
-    line: int
+    number: int
     segments: list[tuple[str, str]] = field(default_factory=list)
     codes: int = 0
 
@@ -84,6 +84,7 @@ class _Memory:
         self.name = name
         self.languages: set[str] = set()
         self._fed = 0
+        self._begun = 0
         self._depth = 0
         self._units: list[_Unit] = []
         self._unit: _Unit | None = None
@@ -157,7 +158,8 @@ class _Memory:
             if self._unit is not None:
                 self._unit.codes += name in _CODES
         elif name == "tu":
-            self._unit, self._length = _Unit(self._parser.CurrentLineNumber), 0
+            self._begun += 1
+            self._unit, self._length = _Unit(self._begun), 0
         elif name == "tuv":
             self._language = _normal(attributes.get("xml:lang") or attributes.get("lang") or "")
             if len(self.languages) < _MOST_LANGUAGES:
@@ -201,7 +203,7 @@ def _pair_of(
         counts["several"] += 1
     if unit.codes:
         counts["codes"] += 1
-    return SentencePair(source, target, unit.line)
+    return SentencePair(source, target, unit.number)
 
 
 def _normal(code: str) -> str:

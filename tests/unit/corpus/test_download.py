@@ -130,6 +130,7 @@ def test_a_corpus_that_is_another_than_the_lock_says_is_refused(
     Path("data/Test.ro-en.ro").unlink()
     assert download(site) == 9
     assert "the file was changed at its origin or on the way" in capsys.readouterr().err
+    assert download(site, "--sha256", "0000") == 2
     assert download(site, "--sha256", "ab" * 32) == 9
 
 

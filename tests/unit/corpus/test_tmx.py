@@ -33,21 +33,21 @@ def read(
         return list(read_tmx(packed, source, target, counts)), counts
 
 
-def test_units_become_pairs_with_the_line_where_they_begin(tmp_path: Path) -> None:
+def test_units_become_pairs_with_their_number_in_the_file(tmp_path: Path) -> None:
     text = (
         HEAD + unit(en="one &amp; two", de="eins &#38; zwei") + unit(de="drei", en="three") + TAIL
     )
     pairs, counts = read(tmp_path, text)
     assert pairs == [
-        SentencePair("one & two", "eins & zwei", 3),
-        SentencePair("three", "drei", 4),
+        SentencePair("one & two", "eins & zwei", 1),
+        SentencePair("three", "drei", 2),
     ]
     assert not counts.total()
 
 
 def test_u0085_u2028_and_line_breaks_are_kept_for_the_reader(tmp_path: Path) -> None:
     pairs, _ = read(tmp_path, HEAD + unit(en="a\u0085b\u2028c", de="a\r\nb") + TAIL)
-    assert pairs == [SentencePair("a\u0085b\u2028c", "a\nb", 3)]
+    assert pairs == [SentencePair("a\u0085b\u2028c", "a\nb", 1)]
 
 
 @pytest.mark.parametrize("doctype", ['<!DOCTYPE tmx SYSTEM "tmx14.dtd">', "<!DOCTYPE tmx>"])
@@ -59,7 +59,7 @@ def test_the_usual_document_type_is_passed_over(tmp_path: Path, doctype: str) ->
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "iso-8859-1", "windows-1252"])
 def test_the_encoding_is_what_the_first_line_names(tmp_path: Path, encoding: str) -> None:
     text = HEAD.replace("UTF-8", encoding.removesuffix("-sig")) + unit(en="é", de="ü") + TAIL
-    assert read(tmp_path, text.encode(encoding))[0] == [SentencePair("é", "ü", 3)]
+    assert read(tmp_path, text.encode(encoding))[0] == [SentencePair("é", "ü", 1)]
 
 
 def test_one_asked_for_language_takes_its_regions_and_any_spelling(tmp_path: Path) -> None:
