@@ -221,7 +221,7 @@ def cost_ratios(tokenizer: Tokenizer, text: str, length: int) -> dict[str, float
     """Return time(2n) / time(n) of encoding, decoding and sampling.
 
     Either time is the least of some, taken in turn, since other work on the machine only adds. Beyond the limit more are taken,
-    four times as many at most: what does not cost in proportion stays beyond it.
+    forty at most: what does not cost in proportion stays beyond it.
     """
     texts = text[:length], text[: 2 * length]
     ids = [tokenizer.encode(one).ids for one in texts]
@@ -259,7 +259,7 @@ def start(tokenizer: Tokenizer, text: str, what: str) -> Work:
 def ratio_of(short: Work, long: Work) -> float:
     """Return how many times the processor time of ``short`` the work ``long`` takes."""
     least = [math.inf, math.inf]
-    for number in range(12):
+    for number in range(40):
         for place, work in enumerate((short, long)):
             timed = work()
             before = time.process_time()
