@@ -6,6 +6,7 @@ word that is longer than any real one is split too, so that a line of a million 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
@@ -28,6 +29,9 @@ LONGEST_SENTENCE = 8192
 
 SpelledWord = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
 """Ids of a word, and the characters of the word that each one covers."""
+
+_AT_ONCE = 65_536
+"""Ids whose bytes are joined together."""
 
 _STAND_IN = "\udfff"
 """Takes the place of U+2581 in a text: it is no character, so neither a text nor a vocabulary holds it."""
@@ -228,7 +232,11 @@ class ByteForm:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Join the bytes and read them as UTF-8."""
-        joined = b"".join(self._surface[number] for number in ids)
+        surfaces = map(self._surface.__getitem__, ids)
+        joined = bytearray()
+        # Some at a time: a list as long as a long text would come from fresh memory, at twice the time.
+        while some := list(islice(surfaces, _AT_ONCE)):
+            joined += b"".join(some)
         return joined.decode("utf-8", errors="replace")
 
 
