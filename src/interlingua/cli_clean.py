@@ -62,6 +62,8 @@ def clean(
             for remark in part.remarks:
                 note(remark)
         cleaned = clean_corpus(job)
+    if not cleaned.kept:
+        note("no pair is left; interlingua doctor tells more of what is wrong with the corpus")
     say(cleaned.to_json() if json else cleaned.to_text())
 
 

@@ -77,5 +77,7 @@ def _open(corpus: PairFlags) -> "tuple[PairReader, tuple[str, str]]":
 
 def _refuse_pipes(paths: tuple[Path, ...]) -> None:
     for path in paths:
+        if path.is_dir():
+            raise ConfigError(f"{path}: is a folder; name a file in it")
         if str(path) == "-" or (path.exists() and not path.is_file()):
             raise ConfigError(f"{path}: can be read only once, and split reads twice; give a file")

@@ -33,6 +33,7 @@ __all__ = [
     "progress_bar",
     "read_aligned",
     "read_input",
+    "refuse_missing_folder",
     "report_failure",
     "say",
     "write_translations",
@@ -133,13 +134,22 @@ def open_output(name: str) -> Iterator[Write]:
         yield say
         return
     path = Path(name)
+    refuse_missing_folder(path)
+    opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
+    with opened as file:
+        yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Refuse to write where a folder would have to be made first, which is most often a slip of the pen.
+
+    Raises:
+        OutputError: the folder of ``path`` is not there.
+    """
     if _is_missing(path.parent):
         raise OutputError(
             f"{path}: cannot be written, as there is no folder {path.parent}; make it first, or correct the name"
         )
-    opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
-    with opened as file:
-        yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
 
 
 def _is_missing(folder: Path) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from interlingua.cli_streams import note, print_json, say
+from interlingua.cli_streams import note, print_json, refuse_missing_folder, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ TOKENIZER_COMMANDS: tuple[Callable[..., int | None], ...] = (train, convert)
 
 
 def _writer_of(output: Path) -> Callable[["Tokenizer", Path], None]:
-    """Return what writes a file of the suffix of ``output``; refuse a suffix that says nothing."""
+    """Return what writes a file of the suffix of ``output``; refuse a suffix that says nothing, and no folder to write in."""
+    refuse_missing_folder(output)
     if output.suffix in _SENTENCEPIECE:
         from interlingua.tokenization.sentencepiece_writing import write_sentencepiece
 

@@ -53,6 +53,13 @@ def test_another_encoding_is_refused_and_nothing_is_dropped_for_it(
     assert not (tmp_path / "cleaned").exists()
 
 
+def test_a_corpus_of_which_nothing_is_left_is_told(tmp_path: Path, capsys: Capture) -> None:
+    sides = write(tmp_path, "a.ro", ["unu", "doi"]), write(tmp_path, "a.en", ["", ""])
+    flags = ["--source", sides[0], "--target", sides[1], "--output", str(tmp_path / "cleaned")]
+    assert main(["clean", *flags]) == 0
+    assert "no pair is left" in capsys.readouterr().err
+
+
 def test_standard_input_is_not_named_in_a_remedy_that_reads_it_twice(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_trained_tokenizer_becomes_a_sentencepiece_model(text: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
+        (("text.en", "--output", "nope/t.json"), 6, "as there is no folder nope"),
         (("text.en", "--output", "t.bin"), 2, "--output t.bin: its suffix must say"),
         (("text.en", "--output", "t.json", "--lines", "0"), 2, "--lines 0: give 1 or more"),
         (("text.en", "--output", "t.spm", "--kind", "word"), 4, "a word tokenizer cannot be"),
