@@ -59,6 +59,7 @@ def main() -> None:
         visits = [visit(browser, server.address) for _ in range(asked.visits)]
         page = browser.new_page()
         page.goto(server.address)
+        page.wait_for_selector("look-translate textarea")
         typed = [page.evaluate(TYPED, text) for text in dict.fromkeys(texts)]
     paints, usables = zip(*visits, strict=True)
     for name, times in (("paint", paints), ("usable", usables), ("typed", typed)):
