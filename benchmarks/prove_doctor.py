@@ -63,6 +63,7 @@ class Case:
         size = whole if rng.random() < 0.1 else min(rng.choice(SIZES), whole)
         start = rng.randrange(len(sides[0]) - size + 1)
         self.sides = [lines[start : start + size] for lines in sides]
+        self.whole, self.start, self.folder = sides, start, stem.split("/")[0]
         self.name = f"{stem} {'-'.join(languages)} lines {start + 1}-{start + size}"
         self.held_out: list[Lines] | None = None
         self.lines: set[int] = set()
@@ -93,7 +94,7 @@ def shift(case: Case) -> None:
     place = case.rng.choice(
         [case.rng.randrange(1, 30), case.rng.randrange(30, size - 30), size - case.rng.randrange(20, 45)]
     )  # fmt: skip
-    _shift_at(case, case.sides[case.rng.randint(0, 1)], place, case.rng.randint(1, 5))
+    _shift_at(case, case.sides[case.rng.randint(0, 1)], place, _draw_lag(case, size - place))
     _cut_to_one_length(case)
     case.place = place + 1
 
@@ -103,7 +104,7 @@ def shift_and_back(case: Case) -> None:
     size = len(case.sides[0])
     length = case.rng.randrange(30, 120)
     place = case.rng.randrange(0, max(1, size - length - 20))
-    by, side = case.rng.randint(1, 4), case.rng.randint(0, 1)
+    by, side = min(_draw_lag(case, size), length // 2), case.rng.randint(0, 1)
     del case.sides[1 - side][place + length : place + length + by]
     del case.sides[side][place : place + by]
     case.place = place + 1
@@ -115,9 +116,16 @@ def shift_twice(case: Case) -> None:
     first = case.rng.randrange(1, size // 2)
     second = case.rng.randrange(first + 30, size - 20)
     for place in (second, first):
-        _shift_at(case, case.sides[case.rng.randint(0, 1)], place, case.rng.randint(1, 3))
+        _shift_at(case, case.sides[case.rng.randint(0, 1)], place, _draw_lag(case, 40))
     _cut_to_one_length(case)
     case.place = first + 1
+
+
+def _draw_lag(case: Case, lines: int) -> int:
+    """Draw by how many lines to shift so many: a few mostly, up to 50 one time in four, if enough lines are left."""
+    if case.rng.random() < 0.75 or lines < 60:
+        return case.rng.randint(1, 5)
+    return case.rng.randint(6, min(50, lines // 3))
 
 
 def _shift_at(case: Case, lines: Lines, place: int, by: int) -> None:
@@ -131,6 +139,30 @@ def _cut_to_one_length(case: Case) -> None:
     if case.rng.random() < 0.5:
         shorter = min(map(len, case.sides))
         case.sides = [lines[:shorter] for lines in case.sides]
+
+
+def unrelated(case: Case) -> None:
+    """Give one side other lines: of elsewhere in the corpus, of another corpus, or its own in another order."""
+    side = case.rng.randint(0, 1)
+    size = len(case.sides[side])
+    how = case.rng.choice(["elsewhere", "other", "shuffled", "reversed"])
+    if how == "elsewhere" and 2 * size <= len(case.whole[side]):
+        # Behind the lines of the case, or from the beginning where the file ends.
+        start = (
+            case.start + size + case.rng.randrange(len(case.whole[side]) - 2 * size + 1)
+        ) % len(case.whole[side])
+        case.sides[side] = [*case.whole[side][start:], *case.whole[side]][:size]
+    elif how == "other":
+        other = case
+        # The parts of one folder may be the same lines in other languages.
+        while other.folder == case.folder:
+            other = Case(case.rng, case.data, size)
+        case.sides[side] = other.sides[1][:size]
+    elif how == "shuffled":
+        case.rng.shuffle(case.sides[side])
+    else:
+        case.sides[side].reverse()
+    case.name += f" {how}"
 
 
 def cut_file(case: Case) -> None:
@@ -344,6 +376,7 @@ class Kind:
 
 KINDS = (
     Kind(shift, "line-shift", 5), Kind(shift_and_back, "line-shift"), Kind(shift_twice, "line-shift"),
+    Kind(unrelated, "unrelated-sides", 2),
     Kind(cut_file, "unequal-lines"), Kind(swap_files, "swapped-sides"), Kind(swap_lines, "swapped-sides"),
     Kind(swap_block, "swapped-sides"), Kind(other_language, "wrong-language", 2), Kind(copy, "copied"),
     Kind(repeat, "duplicate"), Kind(repeat_nearly, "near-duplicate"), Kind(leak, "leakage"),

@@ -48,6 +48,6 @@ def stands_out(
             continue
         lead = own[met] - score(rows[met], columns[met] + lag)
         error = float(lead.std()) / np.sqrt(len(met)) + 1e-6
-        leads.append(float(lead.mean()) / error)
+        leads.append(float(lead.mean() / error))
     # Too short to be compared with anything: what was learnt must do.
     return not leads or min(leads) >= _CLEARLY

@@ -1,12 +1,20 @@
 """Stretches of lines that have the same lag: the best path through all lags, line by line (Viterbi)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSE", "Stretch", "describe", "find_path", "may_have_stretches", "switch_cost"]
+__all__ = [
+    "LOSE",
+    "Stretch",
+    "describe",
+    "find_path",
+    "join_lost",
+    "may_have_stretches",
+    "switch_cost",
+]
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -17,6 +25,8 @@ LOSE = 24.0
 _GAIN = 16.0
 _ASTRAY = 2.0
 _LIKELY = 4.0
+_BESIDE = 20
+"""Lines between two stretches that are one fault: a few fit by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +38,14 @@ class Stretch:
         last: the last one.
         lag: source line N belongs to target line N + lag; None if it belongs to none nearby.
         gain: by how much that explains the lines better than no lag does, in log odds.
+        alone: how many of the first lines belong to none, because what they belong to was left out.
     """
 
     first: int
     last: int
     lag: int | None
     gain: float
+    alone: int = 0
 
 
 def switch_cost(num_lines: int, num_lags: int) -> float:
@@ -104,3 +116,39 @@ def describe(scores: Scores, path: Ints, lags: Sequence[int]) -> list[Stretch]:
                 Stretch(first + 1, end, lags[state] if state < len(lags) else None, gain)
             )
     return stretches
+
+
+def join_lost(stretches: Sequence[Stretch], num_lines: tuple[int, int]) -> list[Stretch]:
+    """Join lines that belong to none with the stretch that tells why.
+
+    Where lines are left out of the target, as many of the source belong to none, and then the shift begins; where lines
+    are put in and the end is cut off, the last lines belong to none. Both are one fault with the shift. Lost lines that
+    follow each other are one too.
+
+    Args:
+        stretches: in their order.
+        num_lines: how many lines the sides have.
+    """
+    joined: list[Stretch] = []
+    lag = 0  # of the lines before the last stretch
+    for stretch in stretches:
+        last = joined[-1] if joined else None
+        if last is None or stretch.first > last.last + _BESIDE:
+            lag = 0
+            joined.append(stretch)
+        elif last.lag is None and stretch.lag is None:
+            joined[-1] = replace(last, last=stretch.last, gain=last.gain + stretch.gain)
+        elif last.lag is None and stretch.first - last.first <= lag - (stretch.lag or 0) + _BESIDE:
+            alone = stretch.first - last.first
+            joined[-1] = replace(stretch, first=last.first, alone=alone)
+        elif stretch.lag is None and _runs_out(last, stretch, num_lines):
+            joined[-1] = replace(last, last=stretch.last)
+        else:
+            lag = last.lag or 0
+            joined.append(stretch)
+    return joined
+
+
+def _runs_out(shift: Stretch, lost: Stretch, num_lines: tuple[int, int]) -> bool:
+    """Tell whether the lines that are lost are those behind the end of the target."""
+    return shift.last + (shift.lag or 0) >= num_lines[1] - _BESIDE and lost.last >= num_lines[0]

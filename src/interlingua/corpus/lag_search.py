@@ -22,7 +22,7 @@ from interlingua.corpus.likeness import (
     untaught_likeness,
 )
 
-__all__ = ["ABSENT", "LAGS", "NEAR", "LagSearch", "Settled", "far_lags"]
+__all__ = ["ABSENT", "ENOUGH_PLACES", "LAGS", "NEAR", "LagSearch", "Settled", "far_lags"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +31,9 @@ Scores = NDArray[np.float32]
 LAGS = 7
 NEAR = tuple(range(-LAGS, LAGS + 1))
 """Lags that are looked at always: so small ones are found from a dozen lines."""
+
+ENOUGH_PLACES = 3
+"""Segments that must be known to belong together before only these teach."""
 
 _FAR = 8
 _SMALL = 600
@@ -56,7 +59,7 @@ class Settled:
     Attributes:
         likeness: what tells pairs from other lines.
         scores: (lags, lines) log odds.
-        path: the lag of each line, a place in the lags.
+        path: the lag of each line, a place in the lags; one more if it has none.
     """
 
     likeness: Likeness
@@ -70,8 +73,9 @@ class Settled:
 
     @property
     def on_path(self) -> Scores:
-        """The log odds of each line."""
-        found: Scores = self.scores[self.path, np.arange(len(self.path))]
+        """The log odds of each line that has a lag."""
+        rows = np.flatnonzero(self.path < len(self.scores))
+        found: Scores = self.scores[self.path[rows], rows]
         return found
 
 
@@ -122,7 +126,7 @@ class LagSearch:
             places: where segments seem to belong: one more beginning.
         """
         beginnings = [self._begin()]
-        if places:
+        if len(places) >= ENOUGH_PLACES:
             beginnings.append(self._follow(places))
         if len(self._sides[0]) < _SMALL:
             beginnings += [self._constant(lag) for lag in self.lags if 0 < abs(lag) < 6]
@@ -131,14 +135,14 @@ class LagSearch:
 
     def final_path(self, settled: Settled) -> Ints:
         """Return the path that may also leave all lags, if what was learnt tells pairs from others at all."""
-        if settled.on_path.mean() < 1.0:
+        if settled.on_path.mean() < 1.0 and not np.any(settled.path == len(self.lags)):
             return settled.path
         return find_path(settled.scores, self._cost, LOSE, self._end)
 
     def is_by_chance(self, settled: Settled) -> bool:
         """Tell whether the lines fit no better at the lags that were found than elsewhere."""
-        rows = np.arange(len(settled.path))
-        columns = rows + np.array(self.lags)[settled.path]
+        rows = np.flatnonzero(settled.path < len(self.lags))
+        columns = rows + np.array(self.lags)[settled.path[rows]]
         score = self.scorer(settled)
         return not stands_out(score, rows, columns, len(self._sides[1]))
 
@@ -156,25 +160,25 @@ class LagSearch:
         return find_path(relative, self._cost, np.inf, self._end)
 
     def _follow(self, places: Sequence[Place]) -> Ints:
-        """Give every line the lag of the place whose middle is nearest."""
-        known = [place for place in places if place.lag in self.lags]
-        middles = np.array([(place.first + place.end) / 2 for place in known])
-        lags = np.array([self.lags.index(place.lag) for place in known])
-        order = np.argsort(middles, kind="stable")
-        middles, lags = middles[order], lags[order]
-        between = (middles[1:] + middles[:-1]) / 2
-        found: Ints = lags[np.searchsorted(between, np.arange(len(self._sides[0])))]
-        return found
+        """Give every line the lag of the surest place that it is in, and none to lines that are in no place."""
+        path = np.full(len(self._sides[0]), len(self.lags), np.int64)
+        for place in sorted(places, key=lambda place: place.certainty):
+            if place.lag in self.lags:
+                path[place.first : place.end] = self.lags.index(place.lag)
+        return path
 
     def _settle(self, path: Ints) -> Settled:
+        # Lines without a lag teach nothing; where all are said to have one, none may lose it.
+        lose = LOSE if np.any(path == len(self.lags)) else np.inf
         for _ in range(_ROUNDS):
-            columns = np.arange(len(path)) + np.array(self.lags)[path]
-            rows = np.flatnonzero((columns >= 0) & (columns < len(self._sides[1])))
+            rows = np.flatnonzero(path < len(self.lags))
+            columns = rows + np.array(self.lags)[path[rows]]
+            inside = (columns >= 0) & (columns < len(self._sides[1]))
             likeness = learn_likeness(
-                *self._sides, self._reader, (rows, columns[rows]), self._folds
+                *self._sides, self._reader, (rows[inside], columns[inside]), self._folds
             )
             scores = self._score(likeness, self._folds)
-            before, path = path, find_path(scores, self._cost, np.inf, self._end)
+            before, path = path, find_path(scores, self._cost, lose, self._end)
             if np.array_equal(before, path):
                 break
         return Settled(likeness, scores, path)

@@ -19,10 +19,11 @@ from interlingua.corpus.lag_path import (
     Stretch,
     describe,
     find_path,
+    join_lost,
     may_have_stretches,
     switch_cost,
 )
-from interlingua.corpus.lag_search import NEAR, LagSearch, far_lags
+from interlingua.corpus.lag_search import ENOUGH_PLACES, NEAR, LagSearch, far_lags
 from interlingua.corpus.large_corpus_lags import FarScorer, LargeCorpus
 from interlingua.corpus.length_profile import Place, choose_segments, find_places, outline
 from interlingua.corpus.likeness import LineReader
@@ -36,7 +37,6 @@ Score = Callable[[Ints, Ints], Floats]
 
 _FEWEST = 12
 _WHOLE = 6_000
-_STEP = 100
 _NOT_JUDGED = 100
 """Lines too few to say of them that they do not belong together: their lengths prove nothing, and no word is learnt."""
 
@@ -94,7 +94,7 @@ def _search_sample(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
     if by_chance and _are_unrelated(numbers, places):
         return [_all_lost(numbers)]
     far = far_lags(places)
-    if far or scores is None:
+    if scores is None or len(places) >= ENOUGH_PLACES:
         lags = sorted({*NEAR, *far})
         reader, _, settled = corpus.settle(places)
         scores = corpus.score(settled.likeness, reader, lags)
@@ -118,26 +118,13 @@ def _all_lost(numbers: tuple[int, int]) -> Stretch:
 
 
 def _judge(found: Iterable[Stretch], score: Score, numbers: tuple[int, int]) -> Iterator[Stretch]:
-    """Leave out shifts of lines that fit no better so than by chance; say of long ones that they are lost."""
-    lost: Stretch | None = None
-    for stretch in found:
-        judged = _judge_one(stretch, score, numbers)
-        if judged is None:
-            continue
-        if lost is not None and (judged.lag is not None or judged.first > lost.last + _STEP):
-            yield lost
-            lost = None
-        if judged.lag is not None:
-            yield judged
-        elif lost is None:
-            lost = judged
-        else:
-            lost = replace(lost, last=judged.last, gain=lost.gain + judged.gain)
-    if lost is not None:
-        yield lost
+    """Leave out shifts of lines that fit no better so than by chance, and join what is one fault."""
+    judged = [_judge_one(stretch, score, numbers) for stretch in found]
+    yield from join_lost([stretch for stretch in judged if stretch is not None], numbers)
 
 
 def _judge_one(stretch: Stretch, score: Score, numbers: tuple[int, int]) -> Stretch | None:
+    """Return the stretch, or None, or that its lines are lost, if they are enough to say so."""
     rows = np.arange(stretch.first - 1, stretch.last)
     if stretch.lag is not None and stands_out(score, rows, rows + stretch.lag, numbers[1]):
         return stretch

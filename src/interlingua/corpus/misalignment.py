@@ -20,16 +20,23 @@ def find_misalignment(sides: PlainSides, counts: tuple[int, int]) -> Iterator[Fi
     before = 0
     remedies = []
     for stretch in stretches:
-        remedies.append(_mend_shift(sides, stretch, before, counts))
-        yield _report_stretch(stretch, len(stretches), min(counts), remedies[-1])
-        before = before if stretch.lag is None else stretch.lag
+        if stretch.lag is None:
+            remedies.append(_mend_lost(sides, stretch, counts))
+            yield _report_lost(stretch, len(stretches), counts, remedies[-1])
+            continue
+        remedies.append(_mend_shift(sides, stretch, stretch.lag - before, before, counts))
+        yield _report_shift(stretch, stretch.lag, len(stretches), counts, remedies[-1])
+        before = stretch.lag
     if counts[0] == counts[1]:
         return
     longer = int(counts[1] > counts[0])
     kept = min(counts)
     file = shlex.quote(str((sides.source, sides.target)[longer]))
+    whole = any(_is_whole(stretch, counts) for stretch in stretches)
     where = (
-        f"They seem to part at line {stretches[0].first:,}."
+        "No line of one seems to belong to a line of the other."
+        if whole
+        else f"They seem to part at line {stretches[0].first:,}."
         if stretches
         else f"No shift was found, so that the last lines of {sides.names[longer]} may be all that is too much."
     )
@@ -47,39 +54,85 @@ def find_misalignment(sides: PlainSides, counts: tuple[int, int]) -> Iterator[Fi
     )
 
 
-def _report_stretch(stretch: Stretch, number: int, num_lines: int, remedy: str) -> Finding:
+def _report_shift(
+    stretch: Stretch, lag: int, number: int, counts: tuple[int, int], remedy: str
+) -> Finding:
     lines = stretch.last - stretch.first + 1
-    until = "to the end" if stretch.last >= num_lines else f"to line {stretch.last:,}"
-    if stretch.lag is None:
-        what = f"From line {stretch.first:,} {until} the two sides do not belong together, nor with lines nearby"
-    else:
-        what = (
-            f"From about line {stretch.first:,} {until}, source line N belongs to target line "
-            f"N {'+' if stretch.lag > 0 else '-'} {abs(stretch.lag)}"
-        )
-    again = " Mend the first one, and examine the result." if number > 1 else ""
     return Finding(
         code="line-shift",
         severity="error",
         lines=(stretch.first,),
         message=(
-            f"{what} ({lines:,} lines, log odds {stretch.gain:,.0f}). A model would learn that every source may "
-            f"mean anything.{again}"
+            f"From about line {stretch.first:,} {_until(stretch, counts)}, source line N belongs to target line "
+            f"N {'+' if lag > 0 else '-'} {abs(lag):,} ({lines:,} lines, log odds {stretch.gain:,.0f}). A model would "
+            f"learn that every source may mean anything.{_again(number)}"
         ),
         remedy=remedy,
     )
 
 
-def _mend_shift(sides: PlainSides, stretch: Stretch, before: int, counts: tuple[int, int]) -> str:
-    """Write the command that takes out the lines too many, so that both sides go on together."""
+def _report_lost(stretch: Stretch, number: int, counts: tuple[int, int], remedy: str) -> Finding:
+    if _is_whole(stretch, counts):
+        what = (
+            f"The two sides do not belong together: lines of the same number fit no better than any others do "
+            f"({min(counts):,} lines were compared), nor are they shifted"
+        )
+    else:
+        what = (
+            f"From line {stretch.first:,} {_until(stretch, counts)} the two sides do not belong together, nor with lines "
+            f"elsewhere ({stretch.last - stretch.first + 1:,} lines)"
+        )
+    return Finding(
+        code="unrelated-sides",
+        severity="error",
+        lines=(stretch.first,),
+        message=f"{what}. A model would learn that every source may mean anything.{_again(number)}",
+        remedy=remedy,
+    )
+
+
+def _is_whole(stretch: Stretch, counts: tuple[int, int]) -> bool:
+    return stretch.lag is None and stretch.first == 1 and stretch.last >= min(counts)
+
+
+def _until(stretch: Stretch, counts: tuple[int, int]) -> str:
+    return "to the end" if stretch.last >= min(counts) else f"to line {stretch.last:,}"
+
+
+def _again(number: int) -> str:
+    return " Mend the first one, and examine the result." if number > 1 else ""
+
+
+def _mend_lost(sides: PlainSides, stretch: Stretch, counts: tuple[int, int]) -> str:
+    """Say how to get sides that belong together: without some lines, or other files where no line does."""
+    if _is_whole(stretch, counts):
+        return (
+            "give two files of one corpus, both as they were published: of the same part, in the same order, and neither "
+            "of them sorted, shuffled or filtered by itself"
+        )
+    if sides.unpacking is not None:
+        return sides.unpacking
+    cut = f"{stretch.first},{stretch.last}d"
+    names = [shlex.quote(str(path)) for path in (sides.source, sides.target)]
+    return "; ".join(f"sed '{cut}' {name} > {name}.fixed" for name in names)
+
+
+def _mend_shift(
+    sides: PlainSides, stretch: Stretch, more: int, before: int, counts: tuple[int, int]
+) -> str:
+    """Write the command that takes out the lines too many, so that both sides go on together.
+
+    Args:
+        sides: the corpus.
+        stretch: the lines that are shifted.
+        more: by how many more lines than those before them; fewer than 0 if the source has lines too many.
+        before: by how many lines those before them are shifted.
+        counts: the lines of both sides.
+    """
     if sides.unpacking is not None:
         return sides.unpacking
     names = [shlex.quote(str(path)) for path in (sides.source, sides.target)]
-    if stretch.lag is None:
-        cut = f"{stretch.first},{stretch.last}d"
-        return "; ".join(f"sed '{cut}' {name} > {name}.fixed" for name in names)
-    more = stretch.lag - before
-    first = stretch.first + (before if more > 0 else more)
+    first = stretch.first + stretch.alone + (before if more > 0 else more)
     kept = min(counts[0] + min(more, 0), counts[1] - max(more, 0))
     cut = f"sed '{max(first, 1)},{max(first, 1) + abs(more) - 1}d'"
     edited, other = (names[1], names[0]) if more > 0 else (names[0], names[1])

@@ -45,3 +45,44 @@ def test_a_shift_is_found_where_it_begins(tmp_path: Path, by: int, place: int) -
     (found,) = find_stretches(*write(tmp_path, sources[:shorter], targets[:shorter]))
     assert abs(found.first - (place + 1)) <= 20
     assert found.lag == by
+
+
+@pytest.mark.parametrize(("by", "alone"), [(12, 0), (50, 0), (-40, 40), (300, 0)])
+def test_a_shift_of_any_size_is_found_where_it_begins(tmp_path: Path, by: int, alone: int) -> None:
+    sources, targets = invented(1000)
+    del (sources if by > 0 else targets)[400 : 400 + abs(by)]
+    shorter = min(len(sources), len(targets))
+    (found,) = find_stretches(*write(tmp_path, sources[:shorter], targets[:shorter]))
+    assert abs(found.first - 401) <= 20
+    assert found.lag == by
+    assert abs(found.alone - alone) <= 10
+
+
+def test_a_side_that_was_rotated_is_shifted_as_a_whole(tmp_path: Path) -> None:
+    sources, targets = invented(1000)
+    (found,) = find_stretches(*write(tmp_path, sources, targets[-50:] + targets[:-50]))
+    assert (found.first, found.lag) == (1, 50)
+
+
+@pytest.mark.parametrize("number", [300, 1000])
+def test_sides_that_do_not_belong_together_are_lost_as_a_whole(tmp_path: Path, number: int) -> None:
+    sources, targets = invented(number)
+    random.Random(1).shuffle(targets)
+    (found,) = find_stretches(*write(tmp_path, sources, targets))
+    assert (found.first, found.last, found.lag) == (1, number, None)
+
+
+def test_lines_from_which_on_nothing_belongs_together_are_found(tmp_path: Path) -> None:
+    sources, targets = invented(1000)
+    targets[400:] = reversed(targets[400:])
+    (found,) = find_stretches(*write(tmp_path, sources, targets))
+    assert abs(found.first - 401) <= 20
+    assert (found.last, found.lag) == (1000, None)
+
+
+def test_a_large_corpus_is_searched_by_a_sample(tmp_path: Path) -> None:
+    sources, targets = invented(7000)
+    targets[2000:2000] = targets[5000:5030]
+    (found,) = find_stretches(*write(tmp_path, sources, targets[:7000]))
+    assert abs(found.first - 2001) <= 20
+    assert found.lag == 30
