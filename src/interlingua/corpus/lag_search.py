@@ -133,6 +133,11 @@ class LagSearch:
         settled = [plain, *(self._settle(path) for path in beginnings)]
         return max(settled, key=lambda each: each.total)
 
+    def score_again(self, settled: Settled) -> Settled:
+        """Return what a search among other lags found, with the scores that the lags of this one have by it."""
+        scores = self._score(settled.likeness, self._folds)
+        return Settled(settled.likeness, scores, find_path(scores, self._cost, LOSE, self._end))
+
     def final_path(self, settled: Settled) -> Ints:
         """Return the path that may also leave all lags, if what was learnt tells pairs from others at all."""
         if settled.on_path.mean() < 1.0 and not np.any(settled.path == len(self.lags)):

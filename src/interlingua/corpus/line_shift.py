@@ -28,11 +28,13 @@ from interlingua.corpus.large_corpus_lags import FarScorer, LargeCorpus
 from interlingua.corpus.length_profile import Place, choose_segments, find_places, outline
 from interlingua.corpus.likeness import LineReader
 from interlingua.corpus.line_index import LineIndex
+from interlingua.corpus.lost_lines import propose_lags
 
 __all__ = ["Stretch", "find_stretches"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Scores = NDArray[np.float32]
 Score = Callable[[Ints, Ints], Floats]
 
 _FEWEST = 12
@@ -78,6 +80,11 @@ def _search_whole(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
     if _are_unrelated(numbers, places) and search.is_by_chance(settled):
         return [_all_lost(numbers)]
     found = describe(settled.scores, search.final_path(settled), search.lags)
+    more = propose_lags(found, search.scorer(settled), numbers)
+    if more:
+        search = LagSearch(reader, sides, sorted({*search.lags, *more}), difference)
+        settled = search.score_again(settled)
+        found = describe(settled.scores, search.final_path(settled), search.lags)
     return list(_judge(found, search.scorer(settled), numbers))
 
 
@@ -98,9 +105,18 @@ def _search_sample(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
         lags = sorted({*NEAR, *far})
         reader, _, settled = corpus.settle(places)
         scores = corpus.score(settled.likeness, reader, lags)
-    path = find_path(scores, switch_cost(max(numbers), len(lags)), LOSE)
     score = FarScorer(indices, reader, settled.likeness)
-    return list(_judge(describe(scores, path, lags), score, numbers))
+    found = _describe_all(scores, numbers, lags)
+    more = propose_lags(found, score, numbers)
+    if more:
+        lags = sorted({*lags, *more})
+        found = _describe_all(corpus.score(settled.likeness, reader, lags), numbers, lags)
+    return list(_judge(found, score, numbers))
+
+
+def _describe_all(scores: Scores, numbers: tuple[int, int], lags: list[int]) -> list[Stretch]:
+    path = find_path(scores, switch_cost(max(numbers), len(lags)), LOSE)
+    return describe(scores, path, lags)
 
 
 def _find_places(indices: tuple[LineIndex, LineIndex]) -> list[Place]:
@@ -126,6 +142,8 @@ def _judge(found: Iterable[Stretch], score: Score, numbers: tuple[int, int]) -> 
 def _judge_one(stretch: Stretch, score: Score, numbers: tuple[int, int]) -> Stretch | None:
     """Return the stretch, or None, or that its lines are lost, if they are enough to say so."""
     rows = np.arange(stretch.first - 1, stretch.last)
+    if stretch.lag == numbers[1] - numbers[0] and stretch.last >= numbers[0]:
+        return stretch  # that one side has as many lines more says so too
     if stretch.lag is not None and stands_out(score, rows, rows + stretch.lag, numbers[1]):
         return stretch
     if len(rows) < _NOT_JUDGED:
