@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 _OTHERS = tuple(sign * lag for lag in range(8, 28) for sign in (1, -1))
 """Lines by which the target is moved to see how well lines fit that do not belong together."""
 
-_ROWS = 600
+_ROWS = 300
 _FEWEST = 8
 _CLEARLY = 2.5
 """Standard errors: the best of so many others is a little lucky, and so is the lag that a search chose."""

@@ -133,7 +133,7 @@ class FarScorer:
         numbers, places = [], []
         for side, asked in enumerate((rows, columns)):
             distinct, place = np.unique(asked, return_inverse=True)
-            lines = [self._sides[side].read(line, line + 1)[0] for line in distinct.tolist()]
+            lines = self._sides[side].pick(distinct.tolist())
             numbers.append(self._reader.read(side, lines))
             places.append(place)
         return self._likeness.score(numbers[0], numbers[1], places[0], places[1], None)

@@ -1,5 +1,6 @@
 """Where the lines of a file begin, so that any of them can be read without those before: eight bytes a line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,3 +54,14 @@ class LineIndex:
         if first == 0:
             lines[0] = lines[0].removeprefix(_BOM)
         return lines
+
+    def pick(self, places: Sequence[int]) -> list[str]:
+        """Return single lines, all of which the file has."""
+        picked = []
+        with self._path.open("rb") as file:
+            for place in places:
+                start = int(self._ends[place - 1]) + 1 if place else 0
+                file.seek(start)
+                line = decode_line(file.read(int(self._ends[place]) - start))
+                picked.append(line.removeprefix(_BOM) if place == 0 else line)
+        return picked

@@ -66,7 +66,7 @@ def _search_whole(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
     reader = LineReader(*lines)
     sides = reader.read(0, lines[0]), reader.read(1, lines[1])
     difference = numbers[1] - numbers[0]
-    near = sorted({*NEAR, difference} if abs(difference) <= 500 else NEAR)
+    near = _near_lags(difference)
     search = LagSearch(reader, sides, near, difference)
     plain = search.settle_plainly()
     if search.is_plain(plain) and not describe(plain.scores, search.final_path(plain), search.lags):
@@ -91,7 +91,7 @@ def _search_whole(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
 def _search_sample(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
     numbers = len(indices[0]), len(indices[1])
     corpus = LargeCorpus(indices)
-    lags: list[int] = list(NEAR)
+    near = lags = _near_lags(numbers[1] - numbers[0])
     reader, search, settled = corpus.settle()
     by_chance = search.is_by_chance(settled)
     scores = corpus.score(settled.likeness, reader, lags) if not by_chance else None
@@ -102,7 +102,7 @@ def _search_sample(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
         return [_all_lost(numbers)]
     far = far_lags(places)
     if scores is None or len(places) >= ENOUGH_PLACES:
-        lags = sorted({*NEAR, *far})
+        lags = sorted({*near, *far})
         reader, _, settled = corpus.settle(places)
         scores = corpus.score(settled.likeness, reader, lags)
     score = FarScorer(indices, reader, settled.likeness)
@@ -117,6 +117,11 @@ def _search_sample(indices: tuple[LineIndex, LineIndex]) -> list[Stretch]:
 def _describe_all(scores: Scores, numbers: tuple[int, int], lags: list[int]) -> list[Stretch]:
     path = find_path(scores, switch_cost(max(numbers), len(lags)), LOSE)
     return describe(scores, path, lags)
+
+
+def _near_lags(difference: int) -> list[int]:
+    """Return the lags that are looked at always: small ones, and by as many lines as one side has more."""
+    return sorted({*NEAR, difference} if abs(difference) <= 500 else NEAR)
 
 
 def _find_places(indices: tuple[LineIndex, LineIndex]) -> list[Place]:

@@ -16,6 +16,7 @@ def test_lines_are_those_of_the_file(tmp_path: Path, end: str) -> None:
     assert index.lengths.tolist() == [3, 0, 8, 4]
     assert index.read(0, 4) == ["one", "", "thrée\x85", "four"]
     assert index.read(2, 3) == ["thrée\x85"]
+    assert index.pick([0, 3]) == ["one", "four"]
 
 
 def test_places_outside_the_file_have_no_lines(tmp_path: Path) -> None:
