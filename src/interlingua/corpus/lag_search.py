@@ -140,7 +140,8 @@ class LagSearch:
 
     def final_path(self, settled: Settled) -> Ints:
         """Return the path that may also leave all lags, if what was learnt tells pairs from others at all."""
-        if settled.on_path.mean() < 1.0 and not np.any(settled.path == len(self.lags)):
+        has_all = not np.any(settled.path == len(self.lags))
+        if has_all and settled.on_path.mean() < 1.0:
             return settled.path
         return find_path(settled.scores, self._cost, LOSE, self._end)
 
