@@ -126,7 +126,7 @@ class LagSearch:
             places: where segments seem to belong: one more beginning.
         """
         beginnings = [self._begin()]
-        if len(places) >= ENOUGH_PLACES:
+        if len(places) >= ENOUGH_PLACES and any(place.lag in self.lags for place in places):
             beginnings.append(self._follow(places))
         if len(self._sides[0]) < _SMALL:
             beginnings += [self._constant(lag) for lag in self.lags if 0 < abs(lag) < 6]
@@ -176,10 +176,12 @@ class LagSearch:
     def _settle(self, path: Ints) -> Settled:
         # Lines without a lag teach nothing; where all are said to have one, none may lose it.
         lose = LOSE if np.any(path == len(self.lags)) else np.inf
-        for _ in range(_ROUNDS):
+        for turn in range(_ROUNDS):
             rows = np.flatnonzero(path < len(self.lags))
             columns = rows + np.array(self.lags)[path[rows]]
             inside = (columns >= 0) & (columns < len(self._sides[1]))
+            if turn and not inside.any():
+                break  # all lines are lost: there is nothing more to learn from
             likeness = learn_likeness(
                 *self._sides, self._reader, (rows[inside], columns[inside]), self._folds
             )
