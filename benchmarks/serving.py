@@ -55,7 +55,7 @@ def main() -> None:
     counts = sorted({1, asked.threads})
     rows.append(fastest([one_by_one(asked.run, translator, some, count) for count in counts]))
     if asked.libretranslate:
-        rows.append(fastest([through_libretranslate(asked, some, codes, n) for n in counts]))
+        rows.append(fastest([through_libretranslate(asked, translator, some, n) for n in counts]))
     first, many, *others = (rate for _, rate, _ in rows)
     for name, rate, took in rows:
         ordered = sorted(took)
@@ -114,7 +114,7 @@ def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int
 
     from interlingua.interop.export import export_model
 
-    read, write = translator.tokenizers.source, translator.tokenizers.target
+    read = translator.tokenizers.source
     beam = translator.decoding.beam_size
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "ct2"
@@ -127,22 +127,21 @@ def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int
             found = model.translate_batch([tokens], beam_size=beam)[0].hypotheses[0]
             assert found is not None
             took.append(time.perf_counter() - start)
-    assert write is not None
     return f"one by one through CTranslate2, {threads} threads", len(texts) / sum(took), took
 
 
 def through_libretranslate(
-    asked: argparse.Namespace, texts: list[str], codes: tuple[str, str], threads: int
+    asked: argparse.Namespace, translator: Translator, texts: list[str], threads: int
 ) -> Row:
     """Ask a LibreTranslate server with the same model, exported as its package."""
     from interlingua.interop.export import export_model
 
-    beam_size = Translator.load(asked.run).decoding.beam_size
+    codes = translator.source_lang, translator.target_lang
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         export_model(asked.run, folder / "out", format_name="argos", is_proved=False)
         (package,) = (folder / "out").glob("*.argosmodel")
-        environment = prove_argos.surroundings(folder, beam_size, threads)
+        environment = prove_argos.surroundings(folder, translator.decoding.beam_size, threads)
         prove_argos.argos(asked.libretranslate, package, codes, texts[:1], environment)
         with (
             prove_argos.serving(asked.libretranslate, environment, codes, asked.clients) as address,

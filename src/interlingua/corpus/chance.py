@@ -5,10 +5,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["stands_out"]
+__all__ = ["Score", "stands_out"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Score = Callable[[Ints, Ints], Floats]
+"""Returns the log odds that source lines and as many target lines belong together."""
 
 _OTHERS = tuple(sign * lag for lag in range(8, 28) for sign in (1, -1))
 """Lines by which the target is moved to see how well lines fit that do not belong together."""
@@ -19,16 +21,14 @@ _CLEARLY = 2.5
 """Standard errors: the best of so many others is a little lucky, and so is the lag that a search chose."""
 
 
-def stands_out(
-    score: Callable[[Ints, Ints], Floats], rows: Ints, columns: Ints, num_columns: int
-) -> bool:
+def stands_out(score: Score, rows: Ints, columns: Ints, num_columns: int) -> bool:
     """Tell whether lines fit better than with the target moved by any other few lines.
 
     The best of these others is what counts, not their mean: where long and short lines alternate, half of them fit
     quite well.
 
     Args:
-        score: returns the log odds that source lines and as many target lines belong together.
+        score: how well lines belong together.
         rows: source lines, from 0.
         columns: the target line of each.
         num_columns: how many lines the target has.

@@ -6,14 +6,14 @@ proposes. What is found must fit better than lines that meet by chance. ``large_
 of a large corpus.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.chance import stands_out
+from interlingua.corpus.chance import Score, stands_out
 from interlingua.corpus.lag_path import (
     LOSE,
     Stretch,
@@ -32,10 +32,7 @@ from interlingua.corpus.lost_lines import propose_lags
 
 __all__ = ["Stretch", "find_stretches"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Scores = NDArray[np.float32]
-Score = Callable[[Ints, Ints], Floats]
 
 _FEWEST = 12
 _WHOLE = 6_000

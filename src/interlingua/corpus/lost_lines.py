@@ -1,17 +1,13 @@
 """To which lines those may belong that belong to none at the lags known so far, if they are too few for their lengths to tell."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from interlingua.corpus.chance import stands_out
+from interlingua.corpus.chance import Score, stands_out
 from interlingua.corpus.lag_path import Stretch
 
 __all__ = ["propose_lags"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _FARTHEST = 60
 _FEWEST, _MOST = 12, 400
@@ -19,16 +15,12 @@ _ROWS = 100
 _STRETCHES = 20
 
 
-def propose_lags(
-    found: Iterable[Stretch],
-    score: Callable[[Ints, Ints], Floats],
-    num_lines: tuple[int, int],
-) -> set[int]:
+def propose_lags(found: Iterable[Stretch], score: Score, num_lines: tuple[int, int]) -> set[int]:
     """Return the lags at which lost lines fit clearly better than at any other lag up to ``_FARTHEST``.
 
     Args:
         found: stretches, of which those without a lag are looked at.
-        score: returns the log odds that source lines and as many target lines belong together.
+        score: how well lines belong together.
         num_lines: how many lines the sides have.
     """
     proposed = set()

@@ -89,9 +89,10 @@ def choose_together(
     here, there, share = _rank(forward, reverse, pairs)
     sides = [_Mixture(forward, here, pairs), _Mixture(reverse, there, turned)]
     while True:
+        turned_back = [_turn(side.links()) for side in sides]
         tried = [
-            (agreement(side.links(view), _turn(other.links())), place, view)
-            for place, (side, other) in enumerate((sides, sides[::-1]))
+            (agreement(side.links(view), turned_back[1 - place]), place, view)
+            for place, side in enumerate(sides)
             for view in side.candidates
         ]
         best, place, view = max(tried, key=lambda each: each[0])
