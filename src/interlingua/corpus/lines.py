@@ -266,9 +266,9 @@ def check_encoding(path: Path, lines: Sequence[bytes]) -> None:
     Raises:
         CorpusError: it is in another encoding, or no text.
     """
-    for start, remedy in _FOREIGN_STARTS:
-        if lines and lines[0].startswith(start):
-            raise CorpusError(f"{path}, line 1, byte 1: {remedy}")
+    foreign = _explain_start(path, lines[0] if lines else b"")
+    if foreign:
+        raise foreign
     accented = [line for line in lines if not line.isascii()]
     wrong = sum(not _is_utf8(line) for line in accented)
     if wrong >= max(5, len(lines) / 5) and wrong > 0.9 * len(accented):
@@ -276,6 +276,14 @@ def check_encoding(path: Path, lines: Sequence[bytes]) -> None:
             f"{path}: {wrong:,} of its first {len(lines):,} lines are not UTF-8; find out what the file is in, and convert it, "
             "for example: iconv -f ISO-8859-1 -t UTF-8"
         )
+
+
+def _explain_start(path: Path | str, head: bytes) -> CorpusError | None:
+    """Name the format of a file that begins with ``head``, if it is one that holds no UTF-8."""
+    for start, remedy in _FOREIGN_STARTS:
+        if head.startswith(start):
+            return CorpusError(f"{path}, line 1, byte 1: {remedy}")
+    return None
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -298,9 +306,9 @@ def explain_not_utf8(
 
     ``data`` comes after ``bytes_before`` bytes and ``lines_before`` lines of the file ``path``.
     """
-    for start, remedy in _FOREIGN_STARTS:
-        if head.startswith(start):
-            return CorpusError(f"{path}, line 1, byte 1: {remedy}")
+    foreign = _explain_start(path, head)
+    if foreign:
+        return foreign
     line = lines_before + data.count(b"\n", 0, error.start) + 1
     in_line = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
     return CorpusError(
