@@ -50,8 +50,8 @@ def cross_attention(
     layers = [calls[0] for name, calls in maps.items() if "cross" in name and calls]
     if not layers:
         raise ModelError(
-            "the model has no attention to the source that can be read; a variant derives from "
-            "MultiHeadAttention and lets its weights pass through self.dropout"
+            "the model has no attention to the source that can be read: one trained with model.attention = none has "
+            "none, and a variant of your own derives from MultiHeadAttention and lets its weights pass through self.dropout"
         )
     return torch.stack(layers, dim=1)
 

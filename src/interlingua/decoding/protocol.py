@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["SequenceModel", "State", "StateT", "TeacherForcedModel"]
+__all__ = ["HiddenModel", "SequenceModel", "State", "StateT", "TeacherForcedModel"]
 
 StateT = TypeVar("StateT", bound="State")
 
@@ -59,4 +59,31 @@ class TeacherForcedModel(Protocol):
 
     def decode(self, target_in: Int[Tensor, "B T"], memory: Any) -> Float[Tensor, "B T V"]:
         """Return the logits of every next symbol, given the true ones before it."""
+        ...
+
+
+@runtime_checkable
+class HiddenModel(Protocol[StateT]):
+    """A model that also shows the vectors from which it predicts, D wide: ``step`` is ``step_hidden``, then ``project``."""
+
+    def encode(self, source: Int[Tensor, "B S"]) -> Any:
+        """Read the sources."""
+        ...
+
+    def start(self, memory: Any) -> StateT:
+        """Stand before the first symbol, one row a source."""
+        ...
+
+    def step_hidden(
+        self, ids: Int[Tensor, "R"], state: StateT
+    ) -> tuple[Float[Tensor, "R D"], StateT]:
+        """Read one more symbol a row; return what the next is predicted from, and the state after it."""
+        ...
+
+    def decode_hidden(self, target_in: Int[Tensor, "B T"], memory: Any) -> Float[Tensor, "B T D"]:
+        """Return the same for every position of whole targets, given the true symbols before each."""
+        ...
+
+    def project(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
+        """Return the logits of the next symbol."""
         ...

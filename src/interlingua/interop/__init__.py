@@ -3,6 +3,7 @@
 =======================  ==========================================================
 ``export``               a model folder -> a folder in another format, proved, with its card
 ``proof``                the same sentences through both programs: what an exporter offers, what is compared
+``transformer_only``     refuses what came before the Transformer, for which these formats have no place
 ``plain_search``         the search that other programs share, to compare theirs with
 ``card``                 the model card of an export
 ``ctranslate2_export``   a folder for CTranslate2

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.interop.transformer_only import transformer_of
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.decoder import DecoderLayer
 from interlingua.model.embeddings import TokenEmbedding
@@ -48,7 +49,8 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation
 
-    model, a = loaded.model, loaded.model.architecture
+    model = transformer_of(loaded)
+    a = model.architecture
     if not a.query_width == a.value_width == a.d_model // a.heads:
         raise ExportError(
             f"CTranslate2 takes heads of d_model / heads only, not d_k {a.query_width} and d_v {a.value_width}"

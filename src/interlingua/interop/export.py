@@ -10,6 +10,7 @@ from interlingua.errors import ConfigError, CorpusError, ExportError
 from interlingua.files import replace_folder
 from interlingua.interop.card import write_export_card
 from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_runtime
+from interlingua.interop.transformer_only import transformer_of
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
@@ -72,6 +73,7 @@ def export_model(
     refuse_what_is_there(output)
     refuse_without_runtime(exporter, format_name)
     loaded = load_model_folder(model)
+    transformer_of(loaded)  # before anything is tried
     pairs = _pairs_to_prove(loaded, model, verify) if is_proved else []
     card = (find_model_folder(model) / CARD).read_text(encoding="utf-8")
     with replace_folder(output) as new:

@@ -26,6 +26,7 @@ from torch import Tensor
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ConfigError, ExportError
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.interop.transformer_only import transformer_of
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
@@ -183,7 +184,7 @@ class _Weights:
 
 def _is_stored_elsewhere(name: str, loaded: LoadedModel) -> bool:
     """Tell whether a tensor is another one under a second name."""
-    tie = loaded.model.architecture.tie
+    tie = transformer_of(loaded).architecture.tie
     if name == "output.weight":
         return tie != "none"
     return name == "source_embedding.table.weight" and tie == "three-way"

@@ -18,6 +18,7 @@ from interlingua.errors import ExportError, TokenizerError
 from interlingua.interop.marian_layout import FINAL_BIAS, POSITIONS, correspondence, half_and_half
 from interlingua.interop.proof import Output, Runtime, Sentence
 from interlingua.interop.tokenizer_json import write_tokenizer_json
+from interlingua.interop.transformer_only import transformer_of
 from interlingua.tokenization.pair import SHARED_NAME
 from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.sentencepiece_writing import describe_sentencepiece
@@ -107,7 +108,7 @@ is the symbol to `MarianTokenizer`, not text."""
 
 def _refuse(loaded: LoadedModel) -> None:
     a, source, target = (
-        loaded.model.architecture,
+        transformer_of(loaded).architecture,
         loaded.tokenizers.source,
         loaded.tokenizers.target,
     )
@@ -139,9 +140,9 @@ def _tensors(loaded: LoadedModel) -> dict[str, Tensor]:
     ours = parameters_of(loaded.model)
     tensors = {
         place.theirs: half_and_half(ours[place.ours], place.axis)
-        for place in correspondence(loaded.model.architecture)
+        for place in correspondence(transformer_of(loaded).architecture)
     }
-    if loaded.model.architecture.positions == "learned":
+    if transformer_of(loaded).architecture.positions == "learned":
         tensors |= {theirs: half_and_half(ours[name], 1) for name, theirs in POSITIONS.items()}
     bias = ours.get("output.bias", torch.zeros(loaded.tokenizers.target.vocabulary_size))
     tensors[FINAL_BIAS] = bias[None].clone()
@@ -150,7 +151,7 @@ def _tensors(loaded: LoadedModel) -> dict[str, Tensor]:
 
 def _config(loaded: LoadedModel, quantization: str) -> dict[str, Any]:
     a, source, target = (
-        loaded.model.architecture,
+        transformer_of(loaded).architecture,
         loaded.tokenizers.source,
         loaded.tokenizers.target,
     )

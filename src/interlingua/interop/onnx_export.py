@@ -21,6 +21,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError
 from interlingua.interop.proof import Output, Runtime, Sentence
 from interlingua.interop.tokenizer_json import is_one_for_readers, write_tokenizer_json
+from interlingua.interop.transformer_only import transformer_of
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME
 from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 
@@ -49,9 +50,11 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     graphs, int8 = folder / "onnx", quantization == "int8"
     suffix = "_quantized" if int8 else ""
     graphs.mkdir()
-    onnx.save(encoder_graph(loaded.model, int8), graphs / f"encoder_model{suffix}.onnx")
+    onnx.save(encoder_graph(transformer_of(loaded), int8), graphs / f"encoder_model{suffix}.onnx")
     for kind in DECODERS:
-        onnx.save(decoder_graph(loaded.model, kind, int8), graphs / f"{kind}{suffix}.onnx")
+        onnx.save(
+            decoder_graph(transformer_of(loaded), kind, int8), graphs / f"{kind}{suffix}.onnx"
+        )
     _write(folder / "config.json", _config(loaded))
     _write(folder / "generation_config.json", _generation(loaded))
     _write(folder / "tokenizer_config.json", _tokenizer_config(loaded))
@@ -141,7 +144,7 @@ def _refuse(loaded: LoadedModel) -> None:
 
 
 def _config(loaded: LoadedModel) -> Json:
-    a, pair = loaded.model.architecture, loaded.tokenizers
+    a, pair = transformer_of(loaded).architecture, loaded.tokenizers
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",

@@ -10,6 +10,7 @@ The plain reference is ``model/``, whose parameters these functions read; tests/
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Float
@@ -50,7 +51,7 @@ _OUR_PARTS = {
 }
 
 
-def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> bool:
+def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> TypeGuard[Transformer]:
     """Tell whether ``packed_loss`` computes what this model computes.
 
     It does so for the paper's model on a CPU: of our own parts, without hooks, normalised after or before each sublayer.

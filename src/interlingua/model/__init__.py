@@ -1,4 +1,4 @@
-r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Need".
+r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Need"; and what came before it.
 
 =====================  ==========================================================
 ``architecture``       Table 3: the numbers that describe a model
@@ -11,6 +11,11 @@ r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Ne
 ``encoder``            3.1 the encoder stack
 ``decoder``            3.1 the decoder stack, and its cache for step-by-step search
 ``transformer``        Figure 1: the whole model
+``encoder_decoder``    what training and search ask of any model here
+``recurrent``          before: RNN, LSTM and GRU, one paper after the other
+``source_attention``   before: how they look at the source (Bahdanau, Luong)
+``convolutional``      before: Gehring et al. 2017
+``building``           from sizes to one of these models
 =====================  ==========================================================
 
 Dimensions, batch first everywhere: B batch, S source length, T target length, H heads, D d_model, K d_k,

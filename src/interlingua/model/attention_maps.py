@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.model.attention import MultiHeadAttention
+from interlingua.model.source_attention import SourceLook
 
 __all__ = ["AttentionMaps", "record_attention"]
 
@@ -26,7 +27,8 @@ def record_attention(model: nn.Module) -> Iterator[AttentionMaps]:
     maps: AttentionMaps = {}
     handles = []
     for name, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, MultiHeadAttention | SourceLook):
+            passed = module.dropout if isinstance(module, MultiHeadAttention) else module.seen
             maps[name] = []
 
             def keep(
@@ -35,7 +37,7 @@ def record_attention(model: nn.Module) -> Iterator[AttentionMaps]:
                 if get_ident() == owner:
                     maps[name].append(weights.detach())
 
-            handles.append(module.dropout.register_forward_hook(keep))
+            handles.append(passed.register_forward_hook(keep))
     try:
         yield maps
     finally:

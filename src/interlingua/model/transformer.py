@@ -6,18 +6,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from interlingua.model.architecture import Architecture
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.decoder import Decoder, DecoderLayer, LayerCache
 from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import Encoder, EncoderLayer
+from interlingua.model.encoder_decoder import EncoderDecoder, embedding_tables
 from interlingua.model.feed_forward import FeedForward
 from interlingua.model.masks import look_ahead_mask, padding_mask
 from interlingua.model.positions import LearnedPositions, Positions, SinusoidalPositions
@@ -75,7 +74,7 @@ class State:
         return State(caches, pick_source(self.source_mask), source_row, self.position)
 
 
-class Transformer(nn.Module):
+class Transformer(EncoderDecoder):
     """An encoder-decoder of attention and feed-forward layers only.
 
     Any part can be replaced without a fork: pass a class or function with the same call as ``attention``,
@@ -95,6 +94,8 @@ class Transformer(nn.Module):
     Raises:
         ValueError: three-way tying of two different vocabularies.
     """
+
+    architecture: Architecture
 
     def __init__(
         self,
@@ -128,7 +129,9 @@ class Transformer(nn.Module):
 
         if positions is None:
             positions = SinusoidalPositions if a.positions == "sinusoidal" else LearnedPositions
-        source_table, target_table = _tables(a, source_vocabulary, target_vocabulary)
+        source_table, target_table = embedding_tables(
+            a.tie, a.d_model, source_vocabulary, target_vocabulary
+        )
         self.source_embedding = TokenEmbedding(
             source_table, positions(a.max_positions, a.d_model), a.dropout
         )
@@ -175,20 +178,10 @@ class Transformer(nn.Module):
                 ):  # they choose what is read, and add nothing
                     chooser.weight.data /= gain
 
-    def forward(
-        self, source: Int[Tensor, "B S"], target_in: Int[Tensor, "B T"]
-    ) -> Float[Tensor, "B T V"]:
-        """Return the logits of every next token, given the true ones before it (teacher forcing)."""
-        return self.decode(target_in, self.encode(source))
-
     def encode(self, source: Int[Tensor, "B S"]) -> Memory:
         """Read the source."""
         mask = padding_mask(source, self.source_pad)
         return Memory(self.encoder(self.source_embedding(source), mask[:, None, None]), mask)
-
-    def decode(self, target_in: Int[Tensor, "B T"], memory: Memory) -> Float[Tensor, "B T V"]:
-        """Return the logits of every next token of a whole target."""
-        return self.project(self.decode_hidden(target_in, memory))
 
     def decode_hidden(
         self, target_in: Int[Tensor, "B T"], memory: Memory
@@ -201,13 +194,6 @@ class Transformer(nn.Module):
             memory.mask[:, None, None],
         )
 
-    def project(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """Compare vectors with every word: the pre-softmax linear transformation of section 3.4.
-
-        The paper has no bias here; models of Marian have one (``Architecture.output_bias``).
-        """
-        return functional.linear(hidden, self.output.weight, self.output.bias)
-
     def start(self, memory: Memory) -> State:
         """Stand before the first target token, one row a source."""
         rows = memory.vectors.size(0)
@@ -218,25 +204,11 @@ class Transformer(nn.Module):
             position=0,
         )
 
-    def step(self, ids: Int[Tensor, "R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
-        """Read one more token a row; return the logits of the next."""
+    def step_hidden(
+        self, ids: Int[Tensor, "R"], state: State
+    ) -> tuple[Float[Tensor, "R D"], State]:
+        """Read one more token a row; return the vectors from which the next is predicted."""
         x = self.target_embedding(ids[:, None], start=state.position)
         hidden, caches = self.decoder.step(x, state.caches, state.source_mask)
         extended = State(caches, state.source_mask, state.source_row, state.position + 1)
-        return self.project(hidden[:, 0]), extended
-
-    if TYPE_CHECKING:
-        __call__ = forward
-
-
-def _tables(a: Architecture, source: int, target: int) -> tuple[nn.Embedding, nn.Embedding]:
-    """Make the embedding tables, one and the same for three-way tying (section 3.4)."""
-    if a.tie != "three-way":
-        return nn.Embedding(source, a.d_model), nn.Embedding(target, a.d_model)
-    if source != target:
-        raise ValueError(
-            f"three-way tying needs one vocabulary, not {source} source and {target} target entries; "
-            "share the vocabulary or tie the target only"
-        )
-    table = nn.Embedding(source, a.d_model)
-    return table, table
+        return hidden[:, 0], extended

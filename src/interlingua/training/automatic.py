@@ -13,7 +13,13 @@ from typing import Literal
 from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ConfigError
-from interlingua.model.architecture import PRESETS, Architecture
+from interlingua.model.architecture import (
+    PRESETS,
+    AnyArchitecture,
+    Kind,
+    architecture_from,
+    fields_of,
+)
 
 __all__ = [
     "PAIRS_MEASURED",
@@ -34,6 +40,19 @@ STEPS_IN_THE_TIME = 5_000
 
 Only the warm-up and the distance between validations follow from it; the run ends when its time is over.
 """
+
+PEAK_OF_PREDECESSORS = 0.001
+"""Learning rate of recurrent and convolutional models (Kingma and Ba 2015)."""
+
+USUAL_OF_PREDECESSORS: dict[str, int | str] = {
+    "attention": "dot",
+    "bidirectional": True,
+    "kernel_width": 3,
+}
+"""What a recurrent or convolutional model has when nothing is said."""
+
+RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
+"""Layers a side of a recurrent model: one (Bahdanau et al. 2015) up to four (Sutskever et al. 2014)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +240,20 @@ def choose_model(
     update = {
         "model": model,
         "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
-        "training": _choose_length(config.training, corpus, epoch=epoch, reasons=reasons),
+        "training": _choose_length(
+            config.training, corpus, epoch=epoch, kind=model.kind, reasons=reasons
+        ),
     }
     return config.model_copy(update=update), reasons
 
 
 def _choose_length(
-    training: TrainingConfig, corpus: CorpusStatistics, *, epoch: float, reasons: list[str]
+    training: TrainingConfig,
+    corpus: CorpusStatistics,
+    *,
+    epoch: float,
+    kind: Kind,
+    reasons: list[str],
 ) -> TrainingConfig:
     """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
     update: dict[str, object] = {}
@@ -251,8 +277,8 @@ def _choose_length(
         if corpus.is_rules:
             why = "the last mistakes go when the updates get small"
             reasons.append(f"training.schedule = linear: {why}")
-    if training.peak_learning_rate is None and corpus.is_rules:
-        update["peak_learning_rate"] = 0.002
+    if training.peak_learning_rate is None:
+        update["peak_learning_rate"] = _peak(corpus, kind, reasons)
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
     if training.validate_every is None:
@@ -262,23 +288,45 @@ def _choose_length(
     return training.model_copy(update=update)
 
 
+def _peak(corpus: CorpusStatistics, kind: Kind, reasons: list[str]) -> float | None:
+    """Choose the highest learning rate; None is the paper's rule."""
+    if kind == "transformer":
+        return 0.002 if corpus.is_rules else None
+    why = "Adam's usual one; the paper's rule is for its own model"
+    reasons.append(f"training.peak_learning_rate = {PEAK_OF_PREDECESSORS:g}: {why}")
+    return PEAK_OF_PREDECESSORS
+
+
 def _choose_sizes(
     model: ModelConfig, corpus: CorpusStatistics, *, on_gpu: bool, reasons: list[str]
 ) -> ModelConfig:
     update: dict[str, object] = {}
     preset = model.preset or _preset(corpus, on_gpu=on_gpu)
     sizes = PRESETS[preset]
+    is_recurrent = model.kind in ("rnn", "lstm", "gru")
     if model.preset is None:
         update["preset"] = preset
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
-        if corpus.is_rules:
-            sizes = replace(sizes, encoder_layers=2, decoder_layers=2)
-            reasons.append("model.encoder_layers, decoder_layers = 2: rules, not a language")
-    for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
-        if getattr(model, name) is None:
-            update[name] = getattr(sizes, name)
-    if model.norm is None:
+    if is_recurrent:
+        layers = RECURRENT_LAYERS[preset]
+        sizes = replace(sizes, encoder_layers=layers, decoder_layers=layers)
+    elif model.preset is None and corpus.is_rules:
+        sizes = replace(sizes, encoder_layers=2, decoder_layers=2)
+        reasons.append("model.encoder_layers, decoder_layers = 2: rules, not a language")
+    usual = sizes.to_dict() | USUAL_OF_PREDECESSORS
+    has = fields_of(model.kind)
+    for name in (
+        "encoder_layers",
+        "decoder_layers",
+        "d_model",
+        "d_ff",
+        "heads",
+        *USUAL_OF_PREDECESSORS,
+    ):
+        if name in has and getattr(model, name) is None:
+            update[name] = usual[name]
+    if model.norm is None and "norm" in has:
         update["norm"] = "pre" if corpus.is_rules else "post"
         if corpus.is_rules:
             reasons.append("model.norm = pre: rules are learnt sooner and more surely")
@@ -306,11 +354,11 @@ def _dropout(corpus: CorpusStatistics) -> float:
     return 0.2 if corpus.pairs >= 200_000 else 0.3
 
 
-def architecture_of(model: ModelConfig) -> Architecture:
+def architecture_of(model: ModelConfig) -> AnyArchitecture:
     """Turn a configuration with every choice made into the sizes of a model.
 
     Raises:
         ValueError: sizes that do not fit together.
     """
-    sizes = model.model_dump(exclude={"preset"})
-    return Architecture(**sizes)
+    sizes = {name: getattr(model, name) for name in fields_of(model.kind)}
+    return architecture_from({"kind": model.kind} | sizes)
