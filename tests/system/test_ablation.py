@@ -1,0 +1,60 @@
+"""``interlingua ablate`` as a person types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+
+SMALL = (
+    "--model.encoder-layers=1", "--model.decoder-layers=1", "--model.d-model=16", "--model.d-ff=16", "--model.heads=2",
+    "--training.threads=1", "--training.validate-sentences=4",
+)  # fmt: skip
+
+
+def write_pairs(folder: Path) -> list[str]:
+    for side in ("aa", "bb"):
+        texts = [f"{n} {n * 7 % 50} {n * 3 % 41}\n" for n in range(120)]
+        (folder / f"train.{side}").write_text("".join(texts))
+    return ["--source", str(folder / "train.aa"), "--target", str(folder / "train.bb")]
+
+
+def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "ablation"
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
+    command += ["--parts", "positions", "--parts", "warm-up", "--seeds", "2", "--steps", "4"]
+    assert main([*command, "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("run ") == 6
+    rows = json.loads(told.out)
+    assert rows[0]["removed"] == "nothing"
+    assert {row["removed"] for row in rows} == {"nothing", "positions", "warm-up"}
+    assert all(len(row["losses"]) == 2 for row in rows)
+    names = {each.name for each in output.iterdir()}
+    assert names == {"runs", "table.md", "table.tex", "curves.png", "curves.svg"}
+    assert r"\toprule" in (output / "table.tex").read_text()
+    assert main(command) == 0
+    again = capsys.readouterr()
+    assert "run " not in again.err
+    assert again.out == (output / "table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--parts", "wheels"], "there is no part wheels"),
+        (["--seeds", "0"], "--seeds must be at least 1, not 0"),
+        (["--steps", "0"], "--steps must be at least 1, not 0"),
+        (["--model.kind", "gru"], "parts are taken out of a transformer, not out of gru"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], told: str
+) -> None:
+    output = tmp_path / "ablation"
+    assert main(["ablate", *write_pairs(tmp_path), "--output", str(output), *flags]) != 0
+    assert told in capsys.readouterr().err
+    assert not output.exists()
