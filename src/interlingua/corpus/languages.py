@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TRIGRAM_BUCKETS",
     "Languages",
+    "are_alike",
     "examine_languages",
     "language_code",
     "rank_languages",
@@ -120,7 +121,7 @@ def examine_languages(source: Path, target: Path) -> Languages:
         for place, code in _choose_sure(guesses, language):
             foreign[place] = True
             others[code] += 1
-            if code == sides[1 - side] or _are_alike(code, sides[1 - side] or ""):
+            if code == sides[1 - side] or are_alike(code, sides[1 - side] or ""):
                 apart[side][place] = True
     swapped = apart[0] & apart[1]
     foreign |= (apart[0] & ~own[0]) | (apart[1] & ~own[1])
@@ -252,12 +253,12 @@ def _choose_sure(guesses: list[tuple[int, str, float]], language: str) -> list[t
     return [
         (place, code)
         for place, code, odds in guesses
-        if odds >= (_LIKELY if sure[code] >= _SEVERAL else _ALONE)
-        and not _are_alike(language, code)
+        if odds >= (_LIKELY if sure[code] >= _SEVERAL else _ALONE) and not are_alike(language, code)
     ]
 
 
-def _are_alike(one: str, other: str) -> bool:
+def are_alike(one: str, other: str) -> bool:
+    """Tell whether ``py3langid`` takes single lines of one language for the other."""
     return any(one in group and other in group for group in _ALIKE)
 
 
@@ -267,7 +268,10 @@ def _identify(text: str) -> str:
 
 
 def rank_languages(text: str) -> list[tuple[str, float]]:
-    """Return every language that ``py3langid`` knows with the logarithm of its odds, likeliest first."""
+    """Return every language that ``py3langid`` knows with the logarithm of its odds, likeliest first.
+
+    All odds are the same where it finds nothing in ``text`` that it could judge by.
+    """
     ranked: list[tuple[str, float]] = _identifier().rank(text.encode("utf-8", "replace"))
     return ranked
 

@@ -18,6 +18,7 @@
 ``repetition``         does a target go round in circles
 ``stream``             a translation as it grows
 ``ensemble``           several models that write one target
+``neighbours``         a memory of targets that are known to be right
 ``fixed_shapes``       the same rounding whatever stands in a batch
 ``cross_attention``    where the decoder looked, and the coverage penalty
 ``score``              what the model thinks of a target that is given

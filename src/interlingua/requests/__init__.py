@@ -10,5 +10,6 @@
 * ``scoring``: what a model thinks of given translations
 * ``faults``: loops, copies and gaps, seen without a reference
 * ``confidence``: how sure one may be
+* ``remembering``: a folder of corrections as a memory for the search
 * ``translation``: what one text became
 """

@@ -25,7 +25,8 @@ class Translation:
     """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
     ``repetition``: stopped by ``max_repeats``; ``term-missed``, ``banned-word``: there was no way to write it, or
     nothing else to write; ``constrained``: searched again for what it must hold; ``placeholders-split``: translated
-    piece by piece between the placeholders."""
+    piece by piece between the placeholders; ``corrected``: its source was corrected; ``like-a-correction``: a correction of
+    another source had a say."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
     confidence: float | None = None

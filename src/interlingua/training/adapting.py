@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from interlingua.config import StartConfig
 from interlingua.errors import ConfigError
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.low_rank import LowRankLinear
-from interlingua.model.transformer import Transformer
 
 __all__ = ["adapter_tensors", "freeze", "merged_weights", "put_adapters", "restrict"]
 
@@ -19,12 +19,18 @@ LORA_ON = ("*attention.*", "*feed_forward.*")
 _A, _B, _FROZEN = ".lora_a", ".lora_b", ".frozen"
 
 
-def restrict(model: Transformer, start: StartConfig) -> None:
+def restrict(model: EncoderDecoder, start: StartConfig) -> None:
     """Leave open to training only what ``start`` says.
 
     Raises:
-        ConfigError: a pattern that matches nothing, nothing left to train, or a rank that is none.
+        ConfigError: a pattern that matches nothing, nothing left to train, a rank that is none, or an adapter for a model that
+            is no Transformer.
     """
+    if start.lora_rank is not None and model.architecture.kind != "transformer":
+        raise ConfigError(
+            f"start.lora_rank = {start.lora_rank}: an adapter is for the matrices of a Transformer, and the model is of "
+            f"the kind {model.architecture.kind}; leave it out, which trains all weights"
+        )
     if start.lora_rank is not None:
         alpha = start.lora_alpha or 2.0 * start.lora_rank
         put_adapters(model, start.lora_on or LORA_ON, start.lora_rank, alpha)
@@ -54,7 +60,7 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
         )
 
 
-def put_adapters(model: Transformer, patterns: Sequence[str], rank: int, alpha: float) -> None:
+def put_adapters(model: EncoderDecoder, patterns: Sequence[str], rank: int, alpha: float) -> None:
     """Freeze the whole model, and put an adapter on each matrix of a layer whose name matches.
 
     Raises:

@@ -1,0 +1,106 @@
+"""The ``adapt`` command: corrections learnt for good, if nothing is lost by it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.cli_flags import MachineFlags
+from interlingua.cli_streams import print_json, say
+from interlingua.errors import ConfigError, CorpusError, TrainingError
+
+if TYPE_CHECKING:
+    from interlingua.training.comparison import Difference
+
+__all__ = ["adapt"]
+
+_MACHINE = MachineFlags()
+
+
+def adapt(
+    model: Path,
+    *,
+    corrections: Path | None = None,
+    source: tuple[Path, ...] = (),
+    target: tuple[Path, ...] = (),
+    keep_source: tuple[Path, ...] = (),
+    keep_target: tuple[Path, ...] = (),
+    output: Path | None = None,
+    json: bool = False,
+    machine: MachineFlags = _MACHINE,
+) -> int:
+    """Train an adapter on corrections and old text; keep it only if a paired test finds no loss.
+
+    Args:
+        model: run folder or model folder.
+        corrections: folder of corrections; by default that of interlingua correct MODEL.
+        source: old text to mix in; by default what the run learnt from.
+        target: its translation.
+        keep_source: text that it was not trained on, which decides; by default the run's validation text.
+        keep_target: its translation.
+        output: adapter folder, for translate --adapter; by default adapter beside the corrections.
+        json: print what was measured as JSON.
+    """
+    if bool(source) != bool(target) or bool(keep_source) != bool(keep_target):
+        raise ConfigError("--source goes with --target, and --keep-source with --keep-target")
+    from interlingua.checkpoints.model_folder import load_model_folder
+    from interlingua.cli_results import exit_status_of
+    from interlingua.corpus.corrections import read_corrections
+    from interlingua.requests.remembering import default_folder, is_spelled
+    from interlingua.training.lasting import OldText, find_old_text
+    from interlingua.training.lasting import adapt as learn
+
+    folder = corrections or default_folder(model)
+    loaded = load_model_folder(model)
+    languages = (loaded.source_lang, loaded.target_lang)
+    found = [
+        each
+        for each in read_corrections(folder)
+        if (each.source_lang, each.target_lang) == languages
+        and is_spelled(each, loaded.tokenizers, loaded.max_length)
+    ]
+    if not found:
+        raise CorpusError(
+            f"{folder}: holds no correction from {languages[0]} to {languages[1]} that can be learnt; add some with "
+            "interlingua correct"
+        )
+    old = find_old_text(model, OldText(source, target, keep_source, keep_target))
+    kept = output or folder / "adapter"
+    adapted = learn(
+        model, found, old, kept, place=folder, device=machine.device, threads=machine.threads
+    )
+    differences = adapted.result.differences
+    if json:
+        print_json(
+            {
+                "adapter": None if adapted.refused else kept,
+                "refused": adapted.refused,
+                "corrections": len(found),
+                "differences": [
+                    asdict(each) | {"text": _name(each), "verdict": each.verdict}
+                    for each in differences
+                ],
+            }
+        )
+    else:
+        say("".join(_describe(each) for each in differences))
+    if adapted.result.signal is not None:
+        return exit_status_of(adapted.result)
+    if adapted.refused:
+        raise TrainingError(
+            f"{kept}: the adapter is not kept, and nothing is changed: {adapted.refused}"
+        )
+    if not json:
+        say(f"kept: {kept}\nnext: interlingua translate {model} --adapter {kept} ...\n")
+    return 0
+
+
+def _describe(each: "Difference") -> str:
+    return (
+        f"{_name(each)}, {each.sentences:,} sentences: {each.metric} {each.before:.2f} -> {each.after:.2f} "
+        f"({each.change:+.2f}, p = {each.p_value:.3f}): {each.verdict}\n"
+    )
+
+
+def _name(each: "Difference") -> str:
+    """The run validates on the corrections, and keeps the text that was held out."""
+    return "corrections" if each.text == "validation" else "held-out text"

@@ -1,0 +1,108 @@
+"""The ``correct`` command: better translations of single sentences, kept beside a model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlingua.cli_streams import note, print_json, say
+from interlingua.corpus.corrections import (
+    Correction,
+    add_corrections,
+    read_corrections,
+    remove_correction,
+)
+from interlingua.errors import ConfigError, InterlinguaError
+
+__all__ = ["correct"]
+
+
+def correct(
+    model: Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    pairs: Path | None = None,
+    corrections: Path | None = None,
+    remove: str | None = None,
+    list_: bool = False,
+    json: bool = False,
+) -> None:
+    """Keep the right translation of a sentence; translate --corrections FOLDER uses it at once.
+
+    Args:
+        model: run folder or model folder that is corrected; nothing in it is changed.
+        source: the text, in quotes.
+        target: its right translation.
+        pairs: many of both instead: TSV, JSON Lines or TMX, or PREFIX of two files PREFIX.en and PREFIX.de.
+        corrections: folder for them; by default corrections in the run, or MODEL-corrections beside a model folder.
+        remove: forget the correction of this text.
+        list_: show what was corrected: source, tab, target.
+        json: print JSON.
+    """
+    given = [source or target, pairs, remove, list_ or None]
+    if sum(each is not None for each in given) != 1 or (source is None) != (target is None):
+        raise ConfigError(
+            "give a correction, --source TEXT --target TEXT, or many, --pairs FILE, or --remove TEXT, or --list"
+        )
+    from interlingua.checkpoints.model_folder import load_model_folder
+    from interlingua.requests.remembering import default_folder, spell
+
+    folder = corrections or default_folder(model)
+    loaded = load_model_folder(model)
+    languages = (loaded.source_lang, loaded.target_lang)
+    if list_:
+        _show([each for each in read_corrections(folder) if _languages(each) == languages], json)
+        return
+    if remove is not None:
+        removed = remove_correction(folder, remove, languages)
+        print_json({"removed": removed.source, "folder": folder}) if json else say(
+            f"forgotten: {removed.source}\n"
+        )
+        return
+    found = []
+    for where, one, other in _read(source, target, pairs, languages):
+        each = Correction(one, other, *languages)
+        try:
+            spell(each, loaded.tokenizers, loaded.max_length)
+        except InterlinguaError as error:
+            raise type(error)(f"{where}{error}") from None
+        found.append(each)
+    new, replaced = add_corrections(folder, found)
+    whole = len(read_corrections(folder))
+    if json:
+        print_json({"folder": folder, "new": new, "replaced": replaced, "corrections": whole})
+    else:
+        say(f"{new:,} new and {replaced:,} changed corrections, {whole:,} in {folder}\n")
+        say(f'next: interlingua translate {model} --corrections {folder} "..."\n')
+
+
+def _read(
+    source: str | None, target: str | None, pairs: Path | None, languages: tuple[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield where each correction was found, its source and its target."""
+    if source is not None and target is not None:
+        yield "", source, target
+        return
+    from interlingua.corpus.formats import open_pairs
+
+    assert pairs is not None
+    reader = open_pairs(pairs, languages)
+    for pair in reader:
+        yield f"{reader.name}, line {pair.line}: ", pair.source, pair.target
+    for remark in reader.remarks():
+        note(remark)
+
+
+def _show(found: list[Correction], json: bool) -> None:
+    if json:
+        print_json([{"source": each.source, "target": each.target} for each in found])
+        return
+    for each in found:
+        say(f"{_one_line(each.source)}\t{_one_line(each.target)}\n")
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ").replace("\t", " ")
+
+
+def _languages(each: Correction) -> tuple[str, str]:
+    return (each.source_lang, each.target_lang)

@@ -1,0 +1,159 @@
+"""Corrections: sources whose right translation somebody told, one a line of JSON, as ``/suggest`` of the server keeps them.
+
+A folder of corrections has the file ``corrections.jsonl``, whose lines are ``{"q": source, "s": better translation, "source":
+code, "target": code}``. Of two corrections of one source the later counts. What else is in the folder can be made again.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlingua.errors import CorpusError, OutputError
+from interlingua.files import hold_folder, write_text
+
+__all__ = [
+    "CORRECTIONS",
+    "Correction",
+    "add_corrections",
+    "corrections_file",
+    "read_corrections",
+    "remove_correction",
+]
+
+CORRECTIONS = "corrections.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A source text, its right translation, and their language codes."""
+
+    source: str
+    target: str
+    source_lang: str
+    target_lang: str
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What there is one correction of."""
+        return (self.source_lang, self.target_lang, self.source)
+
+    def to_json(self) -> str:
+        """Write one line, without its end."""
+        form = {
+            "q": self.source,
+            "s": self.target,
+            "source": self.source_lang,
+            "target": self.target_lang,
+        }
+        return json.dumps(form, ensure_ascii=False)
+
+
+def corrections_file(folder: Path) -> Path:
+    """Return the file of a folder of corrections; in an empty folder it may not be there yet.
+
+    Raises:
+        CorpusError: there is no such folder, or it holds something else.
+    """
+    folder = Path(folder)
+    path = folder / CORRECTIONS
+    if not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise CorpusError(
+            f"{folder}: {what}; give the folder that interlingua correct names, or make one with it"
+        )
+    if not path.exists() and any(name.name[0] != "." for name in folder.iterdir()):
+        raise CorpusError(
+            f"{folder}: holds no {CORRECTIONS}; give the folder that interlingua correct names"
+        )
+    return path
+
+
+def read_corrections(folder: Path) -> list[Correction]:
+    """Return the corrections in ``folder``, the later of two of one source only, in the order in which they were told.
+
+    Raises:
+        CorpusError: there is no such folder, or its file is damaged; names the line.
+    """
+    path = corrections_file(folder)
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
+    lines = content.split(b"\n")
+    found: dict[tuple[str, str, str], Correction] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            each = _read_line(f"{path}, line {number}", line)
+            found.pop(each.place, None)
+            found[each.place] = each
+    return list(found.values())
+
+
+def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[int, int]:
+    """Add corrections to a folder, which is made if it is not there; return how many are new, and how many took another's place.
+
+    Raises:
+        CorpusError: the folder holds something else, or its file is damaged.
+        OutputError: it cannot be written, or another process is writing to it.
+    """
+    if folder.exists():
+        corrections_file(folder)
+    with _held(folder):
+        kept = {each.place: each for each in read_corrections(folder)}
+        before = len(kept)
+        new = {each.place: each for each in corrections}
+        replaced = len(kept.keys() & new.keys())
+        for place in new:
+            kept.pop(place, None)
+        kept |= new
+        _write(folder, list(kept.values()))
+    return len(kept) - before, replaced
+
+
+def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> Correction:
+    """Remove the correction of a source text, and return it.
+
+    Raises:
+        CorpusError: there is none.
+        OutputError: the folder cannot be written, or another process is writing to it.
+    """
+    corrections_file(folder)
+    with _held(folder):
+        kept = {each.place: each for each in read_corrections(folder)}
+        removed = kept.pop((*languages, source), None)
+        if removed is None:
+            raise CorpusError(
+                f"{folder}: holds no correction of this text from {languages[0]} to {languages[1]}; "
+                "--list shows those that there are"
+            )
+        _write(folder, list(kept.values()))
+    return removed
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    busy = OutputError(f"{folder}: another process is writing corrections here; try again")
+    with hold_folder(folder, busy=busy, remedy="choose another --corrections"):
+        yield
+
+
+def _write(folder: Path, corrections: Sequence[Correction]) -> None:
+    write_text(folder / CORRECTIONS, "".join(f"{each.to_json()}\n" for each in corrections))
+
+
+def _read_line(place: str, line: bytes) -> Correction:
+    try:
+        content = json.loads(line.decode("utf-8"))
+        fields = [content[name] for name in ("q", "s", "source", "target")]
+        if not all(isinstance(field, str) for field in fields):
+            raise TypeError("q, s, source and target must be text")
+        "".join(fields).encode()  # JSON can write half a surrogate pair, which is no text
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        told = f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise CorpusError(
+            f'{place}: is not a correction ({told}); a line is {{"q": "source text", "s": "its translation", '
+            '"source": "en", "target": "de"}'
+        ) from error
+    return Correction(*fields)

@@ -1,0 +1,285 @@
+"""A folder of corrections as a memory for the search: what was told becomes what the decoder had in mind.
+
+``memory.safetensors`` beside the corrections keeps what was computed, with the SHA-256 of the weights that computed it. It is
+only a cache: what is missing, of another model, or damaged is computed again from the text.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from interlingua.batching.batch import make_batch
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.corpus.corrections import Correction, corrections_file, read_corrections
+from interlingua.decoding.batches import in_batches
+from interlingua.decoding.neighbours import Example, NeighbourMemory
+from interlingua.decoding.protocol import HiddenModel
+from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
+from interlingua.files import replace_file
+from interlingua.tokenization.pair import TokenizerPair
+
+__all__ = ["MEMORY", "RememberedCorrections", "Spelled", "default_folder", "is_spelled", "spell"]
+
+MEMORY = "memory.safetensors"
+BATCH_TOKENS = 4096
+MOST_REMEMBERED = 20_000
+"""Corrections; the latest. Each takes four bytes a number of each vector of its target: at width 512 some 30 KB."""
+_STALE = 20
+"""The cache is written again when one in so many is new, so that a server need not write all for each suggestion."""
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A correction in ids, without end symbols."""
+
+    source: Ids
+    target: Ids
+
+
+def default_folder(model: Path) -> Path:
+    """Return where the corrections of a model are kept: ``corrections`` in its run, or beside a model folder.
+
+    Raises:
+        ModelError: there is no such model.
+    """
+    folder = find_model_folder(model)
+    if folder.name == "model" and (folder.parent / "config.toml").is_file():
+        return folder.parent / "corrections"
+    return folder.with_name(f"{folder.name}-corrections")
+
+
+def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Spelled:
+    """Cut a correction into ids that mean exactly its text.
+
+    Args:
+        correction: the text.
+        tokenizers: of the model that is corrected.
+        longest: ids that it reads or writes at most, the end symbol included.
+
+    Raises:
+        CorpusError: a side is empty, too long, or not what the model can read or write.
+    """
+    sides = []
+    for name, text, tokenizer in (
+        ("source", correction.source, tokenizers.source),
+        ("target", correction.target, tokenizers.target),
+    ):
+        if not text.strip():
+            raise CorpusError(f"the {name} of a correction is empty; give text")
+        ids = tokenizer.encode(text).ids
+        written = tokenizer.decode(ids)
+        unlike = written != text if name == "target" else tokenizer.unknown_id in ids
+        if unlike:
+            what = "write" if name == "target" else "read"
+            raise CorpusError(
+                f"the {name} {_short(text)} cannot be spelled with the model's vocabulary, which would {what} "
+                f"{_short(written)}; say it in other letters"
+            )
+        if len(ids) >= longest:
+            raise CorpusError(
+                f"the {name} {_short(text)} has {len(ids):,} tokens, and the model takes {longest - 1:,}; "
+                "correct it sentence by sentence"
+            )
+        sides.append(tuple(ids))
+    return Spelled(*sides)
+
+
+def is_spelled(correction: Correction, tokenizers: TokenizerPair, longest: int) -> bool:
+    """Tell whether a correction can be used; see :func:`spell`."""
+    try:
+        spell(correction, tokenizers, longest)
+    except InterlinguaError:
+        return False
+    return True
+
+
+class RememberedCorrections:
+    """The corrections of a folder that are of a model's languages, kept as a memory that follows the file.
+
+    Args:
+        folder: the corrections.
+        tokenizers: of the model.
+        languages: which it translates from and to.
+        model_sha256: of its weights.
+        longest: ids that it reads or writes at most, the end symbol included.
+
+    Raises:
+        CorpusError: there is no such folder, or it holds something else.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenizers: TokenizerPair,
+        languages: tuple[str, str],
+        *,
+        model_sha256: str,
+        longest: int,
+    ) -> None:
+        self.folder, self.tokenizers, self.languages = Path(folder), tokenizers, languages
+        self.model_sha256, self.longest = model_sha256, longest
+        self.memory = NeighbourMemory()
+        self.unused: tuple[str, ...] = ()
+        """Why some corrections are not used, one reason each."""
+        self._seen: tuple[int, ...] | None = None
+        self._refreshing = Lock()
+        corrections_file(self.folder)
+
+    def check_languages(self) -> None:
+        """Refuse a folder whose corrections are all of other languages.
+
+        Raises:
+            CorpusError: it is one, or its file is damaged.
+        """
+        every = read_corrections(self.folder)
+        if every and not self._own(every):
+            one, other = self.languages
+            raise CorpusError(
+                f"{self.folder}: its corrections are from {every[0].source_lang} to {every[0].target_lang}, and the "
+                f"model translates from {one} to {other}; give the corrections of this model"
+            )
+
+    def refresh(self, model: Callable[[], Any], device: torch.device) -> None:
+        """Take in what was corrected or removed since the last time; nothing, if the file has not changed.
+
+        Args:
+            model: gives the model; called only if something has to be computed.
+            device: where it computes.
+
+        Raises:
+            ConfigError: the model does not show what it predicts from.
+            CorpusError: the file is damaged; the memory stays as it was.
+        """
+        with self._refreshing:
+            seen = self._look()
+            if seen == self._seen:
+                return
+            spelled, unused = self._spell(self._own(read_corrections(self.folder)))
+            known = {(each.source, each.target): each for each in self.memory.examples}
+            if self._seen is None:
+                known = self._read_cache()
+            wanted = list({each.source: each for each in spelled}.values())
+            missing = [each for each in wanted if _name(each, self.tokenizers) not in known]
+            if missing:
+                known |= {
+                    (each.source, each.target): each
+                    for each in self._compute(missing, model(), device)
+                }
+            examples = [known[_name(each, self.tokenizers)] for each in wanted]
+            gone = len(known) - len(examples)
+            if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
+                with suppress(OutputError):  # it can be computed again
+                    self._write_cache(examples)
+            self.memory, self.unused, self._seen = NeighbourMemory(examples), unused, seen
+
+    def _look(self) -> tuple[int, ...]:
+        """Return what changes when the file is written."""
+        try:
+            found = corrections_file(self.folder).stat()
+        except OSError:
+            return ()
+        return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+    def _own(self, corrections: Sequence[Correction]) -> list[Correction]:
+        return [
+            each for each in corrections if (each.source_lang, each.target_lang) == self.languages
+        ]
+
+    def _spell(self, corrections: Sequence[Correction]) -> tuple[list[Spelled], tuple[str, ...]]:
+        spelled: list[Spelled] = []
+        older = max(0, len(corrections) - MOST_REMEMBERED)
+        unused = [f"only the latest {MOST_REMEMBERED:,} are remembered"] * older
+        for each in corrections[older:]:
+            try:
+                spelled.append(spell(each, self.tokenizers, self.longest))
+            except (
+                InterlinguaError
+            ) as error:  # a suggestion of anybody, which must not stop a server
+                unused.append(str(error))
+        return spelled, tuple(unused)
+
+    def _compute(
+        self, spelled: Sequence[Spelled], model: Any, device: torch.device
+    ) -> list[Example]:
+        """Read each target once by teacher forcing."""
+        if not isinstance(model, HiddenModel):
+            raise ConfigError(
+                f"a {type(model).__name__} does not show what it predicts from, so that it cannot remember corrections; "
+                "leave --corrections out"
+            )
+        read, write = self.tokenizers.source, self.tokenizers.target
+        lengths = {
+            n: max(map(len, (each.source, each.target))) + 1 for n, each in enumerate(spelled)
+        }
+        examples = []
+        with torch.inference_mode():
+            for places in in_batches(lengths, BATCH_TOKENS):
+                batch = make_batch(
+                    [spelled[n].source for n in places],
+                    [spelled[n].target for n in places],
+                    places,
+                    source_pad=read.pad_id,
+                    source_end=read.end_id,
+                    target_pad=write.pad_id,
+                    target_begin=write.begin_id,
+                    target_end=write.end_id,
+                ).to(device)
+                hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))
+                for n, vectors in zip(places, hidden.float().cpu(), strict=True):
+                    source, target = spelled[n].source, (*spelled[n].target, write.end_id)
+                    examples.append(Example(source, target, vectors[: len(target)].clone()))
+        return examples
+
+    def _write_cache(self, examples: Sequence[Example]) -> None:
+        if not examples:
+            (self.folder / MEMORY).unlink(missing_ok=True)
+            return
+        tensors = {
+            "keys": torch.cat([each.keys for each in examples]).contiguous(),
+            "sources": torch.tensor([i for each in examples for i in each.source]),
+            "targets": torch.tensor([i for each in examples for i in each.target]),
+            "lengths": torch.tensor([(len(each.source), len(each.target)) for each in examples]),
+        }
+        with replace_file(self.folder / MEMORY) as file:
+            file.write(save(tensors, metadata={"model_sha256": self.model_sha256}))
+
+    def _read_cache(self) -> dict[tuple[Ids, Ids], Example]:
+        """Return what was computed before by this very model, by its ids; nothing, if there is none that can be read."""
+        try:
+            with safe_open(self.folder / MEMORY, framework="pt") as file:
+                if (file.metadata() or {}).get("model_sha256") != self.model_sha256:
+                    return {}
+                keys, sources, targets, lengths = map(
+                    file.get_tensor, ("keys", "sources", "targets", "lengths")
+                )
+            if keys.dtype != torch.float32 or not torch.isfinite(keys).all():
+                return {}
+            of_sources, of_targets = lengths.T.tolist()
+            rows = zip(
+                sources.split(of_sources),
+                targets.split(of_targets),
+                keys.split(of_targets),
+                strict=True,
+            )
+            found = [Example(tuple(s.tolist()), tuple(t.tolist()), k.clone()) for s, t, k in rows]
+        except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError):
+            return {}
+        return {(each.source, each.target): each for each in found}
+
+
+def _name(spelled: Spelled, tokenizers: TokenizerPair) -> tuple[Ids, Ids]:
+    return (spelled.source, (*spelled.target, tokenizers.target.end_id))
+
+
+def _short(text: str) -> str:
+    """Quote a text for a message."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")

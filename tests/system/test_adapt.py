@@ -1,0 +1,108 @@
+"""Corrections learnt for good: what is refused at once, what is kept, and what is not kept because something was lost."""
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+
+Capture = pytest.CaptureFixture[str]
+NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
+SIZES = (
+    "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 32 --model.d-ff 64 --model.heads 2 "
+    "--model.dropout 0 --tokenization.kind word --training.threads 1 --training.device cpu --training.dtype float32 "
+    "--batching.batch-tokens 256 --training.validate-every 200 --training.steps 600 --training.warmup-steps 50 "
+    "--training.peak-learning-rate 0.01 --training.validate-sentences 4"
+)
+
+
+def write(name: str, pairs: list[tuple[str, str]]) -> None:
+    for side, index in (("ro", 0), ("en", 1)):
+        Path(f"{name}.{side}").write_text("".join(f"{pair[index]}\n" for pair in pairs))
+
+
+def pairs_of(length: int) -> list[tuple[str, str]]:
+    words = itertools.product(NUMBERS, repeat=length)
+    return [(" ".join(each), " ".join(NUMBERS[word] for word in each)) for each in words]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that translates numbers, and what it learnt from."""
+    place = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        every = pairs_of(3) + pairs_of(2)
+        write("train", [pair for n, pair in enumerate(every) if n % 4])
+        write("valid", every[::4])
+        command = "train --source train.ro --target train.en --valid-source valid.ro --valid-target valid.en"
+        assert main([*command.split(), "--run-dir", "base", *SIZES.split()]) == 0
+    return place
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def correct(pairs: list[tuple[str, str]]) -> None:
+    Path("c.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+    assert main(["correct", "base", "--pairs", "c.tsv"]) == 0
+
+
+@pytest.mark.slow
+def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture) -> None:
+    def refused(status: int, words: str, *flags: str) -> None:
+        capsys.readouterr()
+        assert main(["adapt", *flags]) == status
+        told = capsys.readouterr().err
+        assert told.startswith("error: ")
+        assert words in told
+
+    refused(3, "does not exist", "base")
+    refused(5, "does not exist", "nothing")
+    correct([("unu doi", "one two two")])
+    refused(2, "--source goes with --target", "base", "--source", "train.ro")
+    shutil.copytree("base/model", "alone")
+    refused(2, "is not a run", "alone", "--corrections", "base/corrections")
+    Path("valid.en").unlink()
+    refused(2, "valid.en: the run learnt from it, and it is gone", "base")
+    assert main(["correct", "base", "--remove", "unu doi"]) == 0
+    refused(3, "holds no correction from ro to en", "base")
+    assert not Path("base/corrections/adapter").exists()
+
+
+@pytest.mark.slow
+def test_corrections_are_learnt_and_nothing_is_lost(place: Path, capsys: Capture) -> None:
+    right = [(f"{one} {one} {one} {one}", f"{other} one one") for one, other in NUMBERS.items()]
+    correct(right)
+    capsys.readouterr()
+    assert main(["adapt", "base", "--threads", "1", "--device", "cpu", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["refused"] is None
+    by_text = {(e["text"], e["metric"]): e for e in told["differences"]}
+    learnt = by_text["corrections", "chrF2"]
+    assert learnt["after"] > learnt["before"]
+    assert all(e["verdict"] != "worse" for e in told["differences"] if e["text"] != "corrections")
+    assert main(["translate", "base", right[0][0], "--adapter", told["adapter"]]) == 0
+    assert capsys.readouterr().out == f"{right[0][1]}\n"
+
+
+@pytest.mark.slow
+def test_an_adapter_that_loses_something_is_not_kept(place: Path, capsys: Capture) -> None:
+    correct([(source, "five five") for source, _ in pairs_of(2)])
+    write("wrong", [(source, "five five five") for source, _ in pairs_of(3)])
+    words = ("--source", "wrong.ro", "--target", "wrong.en", "--threads", "1", "--device", "cpu")
+    capsys.readouterr()
+    assert main(["adapt", "base", *words]) == 7
+    told = capsys.readouterr()
+    assert "held-out text, 38 sentences: BLEU" in told.out
+    last = told.err.splitlines()[-1]
+    assert last.startswith("error: base/corrections/adapter: the adapter is not kept, and nothing")
+    assert "of the text that was held out went from 100.00" in last
+    assert not Path("base/corrections/adapter").exists()

@@ -1,0 +1,225 @@
+"""Corrections through the real commands: bad ones are refused, good ones are used, and nothing else changes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from random_models import SHAPES, SOURCES, random_model
+
+from interlingua.checkpoints.manifest import check_manifest
+from interlingua.checkpoints.model_folder import save_model_folder
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.cli import main
+from interlingua.corpus.corrections import CORRECTIONS
+from interlingua.requests.remembering import MEMORY
+
+ABOUT = {"corrected", "like-a-correction"}
+Capture = pytest.CaptureFixture[str]
+SOURCE, TARGET = "pisica doarme în grădina noastră", "our cat is asleep"
+
+
+def save(folder: Path, seed: int = 0, source_lang: str = "ro") -> None:
+    loaded = random_model(SHAPES["tied"], seed=seed)
+    object.__setattr__(loaded, "source_lang", source_lang)
+    save_model_folder(folder, loaded, parameters_of(loaded.model), "a card\n")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("models")
+    save(place / "m")
+    return place
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: Capture, *words: str) -> str:
+    capsys.readouterr()
+    status = main(list(words))
+    told = capsys.readouterr()
+    assert status == 0, told.err
+    return told.out
+
+
+def refused(capsys: Capture, status: int, words: str, *arguments: str) -> None:
+    capsys.readouterr()
+    assert main(list(arguments)) == status
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+    assert words in told
+
+
+def correct(capsys: Capture, source: str = SOURCE, target: str = TARGET) -> str:
+    return run(capsys, "correct", "m", "--source", source, "--target", target)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "give a correction"),
+        (["--source", SOURCE], "give a correction"),
+        (["--source", SOURCE, "--target", TARGET, "--list"], "give a correction"),
+        (["--source", SOURCE, "--target", TARGET, "--pairs", "a.tsv"], "give a correction"),
+    ],
+)
+def test_half_a_correction_is_refused(
+    place: Path, capsys: Capture, words: list[str], told: str
+) -> None:
+    refused(capsys, 2, told, "correct", "m", *words)
+    assert not Path("m-corrections").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told"),
+    [
+        ("", TARGET, "the source of a correction is empty"),
+        ("  ", TARGET, "the source of a correction is empty"),
+        (SOURCE, "\u2003", "the target of a correction is empty"),
+        (SOURCE, "a " * 300, "has 3"),
+        ("a " * 300, TARGET, "correct it sentence by sentence"),
+        (SOURCE, "e\u0301", "cannot be spelled"),
+    ],
+)
+def test_what_the_model_cannot_read_or_write_is_refused(
+    place: Path, capsys: Capture, source: str, target: str, told: str
+) -> None:
+    refused(capsys, 3, told, "correct", "m", "--source", source, "--target", target)
+    assert not Path("m-corrections").exists()
+
+
+def test_one_bad_line_refuses_a_file_whole(place: Path, capsys: Capture) -> None:
+    Path("c.tsv").write_text(f"{SOURCE}\t{TARGET}\ncâinele\t \n")
+    refused(capsys, 3, "c.tsv, line 2: the target", "correct", "m", "--pairs", "c.tsv")
+    assert not Path("m-corrections").exists()
+
+
+def test_a_folder_that_is_none_of_corrections_is_refused(place: Path, capsys: Capture) -> None:
+    translate = ("translate", "m", SOURCE, "--corrections")
+    refused(capsys, 3, "does not exist", *translate, "nowhere")
+    refused(capsys, 3, f"holds no {CORRECTIONS}", *translate, "m")
+    refused(capsys, 3, "does not exist", "correct", "m", "--list")
+    refused(capsys, 3, "does not exist", "correct", "m", "--remove", SOURCE)
+    correct(capsys)
+    refused(capsys, 3, "holds no correction of this text", "correct", "m", "--remove", "x")
+    refused(capsys, 2, "--ensemble goes without", *translate, "m-corrections", "--ensemble", "m")
+
+
+def test_corrections_of_other_languages_are_refused(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    save(place / "french", source_lang="fr")
+    words = ("translate", "french", SOURCE, "--corrections", "m-corrections")
+    refused(capsys, 3, "are from ro to en, and the model translates from fr to en", *words)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", '{"q": "a", "s": "b"}', '{"q": 1, "s": "b", "source": "ro", "target": "en"}'],
+)
+def test_a_damaged_line_is_named(place: Path, capsys: Capture, line: str) -> None:
+    correct(capsys)
+    with Path("m-corrections", CORRECTIONS).open("a") as file:
+        file.write(line + "\n")
+    words = ("translate", "m", SOURCE, "--corrections", "m-corrections")
+    refused(capsys, 3, f"{CORRECTIONS}, line 2: is not a correction", *words)
+
+
+def test_a_correction_is_used_at_once_and_nothing_else_changes(
+    place: Path, capsys: Capture
+) -> None:
+    others = [source for source in SOURCES if source != SOURCE]
+    before = run(capsys, "translate", "m", *others)
+    assert "1 new" in correct(capsys)
+    after = run(capsys, "translate", "m", *others, SOURCE, "--corrections", "m-corrections")
+    assert after == f"{before}{TARGET}\n"
+    assert run(capsys, "correct", "m", "--list") == f"{SOURCE}\t{TARGET}\n"
+    check_manifest(Path("m"))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--beam-size 1",
+        "--beam-size 7 --length-penalty 1.5",
+        "--batch-invariant",
+        "--beam-size 4 --groups 2",
+        "--beam-size 4 --mbr 4",
+        "--sample --temperature 2 --seed 3",
+        "--coverage-penalty 1",
+        "--stream",
+        "--dtype bfloat16",
+        "--check",
+    ],
+)
+def test_a_repeat_is_right_however_it_is_searched(place: Path, capsys: Capture, flags: str) -> None:
+    correct(capsys)
+    words = ("translate", "m", SOURCE, "--corrections", "m-corrections", *flags.split())
+    assert run(capsys, *words) == f"{TARGET}\n"
+
+
+def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
+    place: Path, capsys: Capture
+) -> None:
+    Path("c.tsv").write_text(f"{SOURCE}\tfirst\n{SOURCES[1]}\tthe dog!\n{SOURCE}\t{TARGET}\n")
+    told = json.loads(run(capsys, "correct", "m", "--pairs", "c.tsv", "--json"))
+    assert (told["new"], told["replaced"], told["corrections"]) == (2, 0, 2)
+    translate = ("translate", "m", SOURCE, SOURCES[1], "--corrections", "m-corrections")
+    assert run(capsys, *translate) == f"{TARGET}\nthe dog!\n"
+    run(capsys, "correct", "m", "--remove", SOURCE)
+    plain = run(capsys, "translate", "m", SOURCE)
+    assert run(capsys, *translate) == f"{plain}the dog!\n"
+
+
+def test_when_the_weights_change_the_memory_is_made_again(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    translate = ("translate", "m", SOURCE, "--corrections", "m-corrections")
+    run(capsys, *translate)
+    memory = Path("m-corrections", MEMORY)
+    before = memory.read_bytes()
+    run(capsys, *translate)
+    assert memory.read_bytes() == before
+    save(place / "m", seed=9)
+    assert run(capsys, *translate) == f"{TARGET}\n"
+    assert memory.read_bytes() != before
+    memory.write_bytes(b"damaged")
+    assert run(capsys, *translate) == f"{TARGET}\n"
+
+
+def test_what_a_server_was_told_is_what_correct_keeps(place: Path, capsys: Capture) -> None:
+    Path("told").mkdir()
+    told = [
+        {"q": SOURCE, "s": TARGET, "source": "ro", "target": "en"},
+        {"q": "x", "s": " ", "source": "ro", "target": "en"},
+        {"q": SOURCE, "s": "notre chat dort", "source": "ro", "target": "fr"},
+    ]
+    Path("told", CORRECTIONS).write_text("".join(json.dumps(each) + "\n" for each in told))
+    capsys.readouterr()
+    assert main(["translate", "m", SOURCE, "--corrections", "told"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"{TARGET}\n"
+    assert "1 correction is not used; the first: the target of a correction is empty" in shown.err
+
+
+def test_the_flags_tell_where_a_correction_had_a_say(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    texts = (SOURCE, f"{SOURCE}.", "câinele aleargă")
+    told = run(capsys, "translate", "m", *texts, "--corrections", "m-corrections", "--json")
+    flags = [
+        set(json.loads(line)["translations"][0]["flags"]) & ABOUT for line in told.splitlines()
+    ]
+    assert flags == [{"corrected"}, {"like-a-correction"}, set()]
+
+
+def test_files_are_translated_with_corrections_too(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    Path("in").mkdir()
+    Path("in/a.txt").write_text(f"{SOURCE}\ncâinele aleargă\n")
+    words = ("--input", "in", "--output", "out", "--corrections", "m-corrections")
+    run(capsys, "translate", "m", *words)
+    assert Path("out/a.txt").read_text().splitlines()[0] == TARGET

@@ -1,0 +1,67 @@
+"""The memory of right targets: who looks at whom, and how much a neighbour counts."""
+
+import math
+
+import pytest
+import torch
+
+from interlingua.decoding.neighbours import FARTHEST, Example, NeighbourMemory, mix
+
+
+def example(source: tuple[int, ...], target: tuple[int, ...] = (7, 2)) -> Example:
+    return Example(source, target, torch.ones(len(target), 4))
+
+
+def test_a_source_of_its_own_looks_at_nothing_else() -> None:
+    memory = NeighbourMemory([example((5, 6, 7, 8)), example((5, 6, 7, 9))])
+    assert [each.source for each in memory.related((5, 6, 7, 8))] == [(5, 6, 7, 8)]
+    assert memory.has((5, 6, 7, 8))
+    assert not memory.has((5, 6, 7))
+
+
+def test_only_sources_that_share_four_fifths_are_looked_at_the_most_alike_first() -> None:
+    near, nearer = (1, 2, 3, 4, 5, 6, 0, 0, 9, 9), (1, 2, 3, 4, 5, 6, 7, 0, 0, 9)
+    memory = NeighbourMemory([example(near), example(nearer), example((1, 2)), example((8,) * 10)])
+    found = memory.related((1, 2, 3, 4, 5, 6, 7, 0, 0, 0))
+    assert [each.source for each in found] == [nearer, near]
+    assert memory.related((99,)) == ()
+    assert NeighbourMemory().related((1, 2)) == ()
+
+
+def test_of_two_with_one_source_the_later_counts() -> None:
+    memory = NeighbourMemory([example((5,), (7, 2)), example((5,), (8, 8, 2))])
+    assert [each.target for each in memory.related((5,))] == [(8, 8, 2)]
+    assert memory.room_for((5,)) == 3
+    assert memory.room_for((6,)) == 0
+
+
+def mixed(distance: float, *, allowed: bool = True) -> torch.Tensor:
+    """A row of even probabilities, and one key so far away whose value is symbol 1."""
+    key = torch.tensor([[1.0, 0.0]])
+    hidden = key + torch.tensor([[0.0, math.sqrt(distance)]])
+    return mix(torch.zeros(1, 4), hidden, key, torch.tensor([1]), torch.tensor([[allowed]]))[0]
+
+
+@pytest.mark.parametrize(
+    ("distance", "lowest", "highest"), [(0.0, 1.0, 1.0), (1e-6, 1.0, 1.0), (0.1, 0.6, 0.65)]
+)
+def test_a_nearer_key_counts_more(distance: float, lowest: float, highest: float) -> None:
+    found = mixed(distance).exp()
+    assert lowest - 1e-6 <= float(found[1]) <= highest + 1e-6
+    assert float(found.sum()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("distance", "allowed"), [(1.001 * FARTHEST, True), (3.0, True), (0.0, False)]
+)
+def test_a_key_that_is_far_or_of_another_source_does_not_count(
+    distance: float, allowed: bool
+) -> None:
+    assert torch.equal(mixed(distance, allowed=allowed), torch.zeros(4).log_softmax(-1))
+
+
+def test_where_a_key_is_certain_everything_else_is_nearly_impossible_and_not_more() -> None:
+    found = mixed(0.0)
+    assert float(found[1]) == pytest.approx(0.0)
+    assert bool(torch.isfinite(found).all())
+    assert float(found[0]) < -900
