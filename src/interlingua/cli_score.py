@@ -21,7 +21,7 @@ def score(
     json: bool = False,
     machine: MachineFlags = _MACHINE,
 ) -> None:
-    """Tell how likely given translations are: log-probability, per token, perplexity; one line a pair.
+    """Tell how likely given translations are, line by line: log-probability, per token, perplexity.
 
     Args:
         model: run folder or model folder.

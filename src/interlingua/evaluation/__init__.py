@@ -8,5 +8,8 @@
 * ``calibration``: does a confidence mean what it says
 * ``report``: all of these for one system, as text, JSON, Markdown and LaTeX
 * ``runs``: the same for several seeds, as mean and spread
+* ``systems``: several systems, seeds and test sets, with what is more than chance
+* ``changes``: what two systems say differently, by kind; ``comparison_page`` shows it
+* ``external``: metrics of other programs, each in a process of its own
 * ``tables``: how a table is written in each of those forms
 """

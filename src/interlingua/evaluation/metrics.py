@@ -28,6 +28,7 @@ __all__ = [
     "corpus_chrf",
     "score",
     "score_systems",
+    "sentence_bleu",
     "sentence_chrf",
     "split_into_tokens",
 ]
@@ -133,6 +134,11 @@ def corpus_chrf(
 def sentence_chrf(hypothesis: str, references: Sequence[str]) -> float:
     """Return the chrF2 of one sentence, 0 to 100."""
     return float(CHRF().sentence_score(hypothesis, list(references)).score)
+
+
+def sentence_bleu(hypothesis: str, references: Sequence[str]) -> float:
+    """Return the BLEU of one sentence, 0 to 100: of the n-grams that it is long enough to have."""
+    return float(BLEU(effective_order=True).sentence_score(hypothesis, list(references)).score)
 
 
 def choose_tokenizer(target_lang: str | None) -> str:

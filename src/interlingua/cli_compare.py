@@ -1,0 +1,199 @@
+"""The ``compare`` command: systems side by side, with what is more than chance, and a page of what changed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlingua.cli_flags import MachineFlags
+from interlingua.cli_streams import one_line, read_aligned, refuse_missing_folder, say
+from interlingua.errors import ConfigError
+
+if TYPE_CHECKING:
+    from interlingua.evaluation.external import SegmentMetric
+    from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
+
+__all__ = ["compare"]
+
+_MACHINE = MachineFlags()
+
+
+def compare(
+    *system: str,
+    source: tuple[Path, ...],
+    reference: tuple[Path, ...],
+    output: Path | None = None,
+    latex: Path | None = None,
+    metrics: str = "bleu,chrf",
+    metric_command: tuple[str, ...] = (),
+    json: bool = False,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Compare systems on test sets: scores with significance, what changed, a LaTeX table.
+
+    Args:
+        system: NAME=PATH,PATH,... with a model or run a seed, or a file with what it says; the first is compared with.
+        source: text to translate; several are several test sets.
+        reference: its translation, line by line, one a source.
+        output: page (HTML) to write, of the first two systems: what changed, sentence by sentence.
+        latex: file to write the table to, with means, deviations and daggers.
+        metrics: any of bleu, chrf, chrf++, ter, comet (the installed comet-score), with commas between.
+        metric_command: NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line.
+        json: print every figure as JSON.
+    """
+    named = [_Named.read(each) for each in system]
+    _check(named, source, reference)
+    for path in (output, latex):
+        if path is not None:
+            refuse_missing_folder(path)
+    plain, others = _read_metrics(metrics, metric_command)
+    test_sets = _read_test_sets(source, reference)
+    from interlingua.corpus.parallel import language_of
+    from interlingua.evaluation.systems import compare_systems
+
+    target_lang = language_of(reference[0])
+    systems = [each.translate(test_sets, machine) for each in named]
+    table = compare_systems(
+        systems, test_sets, plain, segment_metrics=others, target_lang=target_lang
+    )
+    from interlingua.files import write_text
+
+    if output is not None:
+        write_text(output, _page(table, systems, test_sets, target_lang))
+    if latex is not None:
+        write_text(latex, table.to_latex())
+    say(table.to_json() if json else table.to_text())
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A system as it was typed: a name, and a model, run or file a seed."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def read(cls, typed: str) -> "_Named":
+        """Read ``NAME=PATH,PATH`` or a path.
+
+        Raises:
+            ConfigError: nothing is there.
+        """
+        if Path(typed).exists():
+            path = Path(typed)
+            return cls(path.resolve().name if path.name in ("", ".", "..") else path.name, (path,))
+        name, equals, listed = typed.partition("=")
+        paths = tuple(map(Path, (listed if equals else typed).split(",")))
+        for path in paths:
+            if not path.exists():
+                raise ConfigError(
+                    f"{path}: does not exist; a system is a model, a run, a file with translations, or NAME=PATH,PATH"
+                )
+        return cls(name if equals else paths[0].name, paths)
+
+    def translate(self, test_sets: "list[TestSet]", machine: MachineFlags) -> "SystemOutputs":
+        """Return what every seed says of every test set.
+
+        Raises:
+            ConfigError: a file of translations, and several test sets.
+            CorpusError: a file of another length.
+            ModelError: a model that cannot be read.
+        """
+        from interlingua.evaluation.systems import SystemOutputs
+
+        return SystemOutputs(
+            self.name, tuple(_outputs(path, test_sets, machine) for path in self.paths)
+        )
+
+
+def _outputs(
+    path: Path, test_sets: "list[TestSet]", machine: MachineFlags
+) -> tuple[tuple[str, ...], ...]:
+    from interlingua.corpus.lines import read_lines
+
+    if path.is_file():
+        if len(test_sets) > 1:
+            raise ConfigError(
+                f"{path}: holds the translation of one test set, and {len(test_sets)} are given; name models, or one "
+                "test set"
+            )
+        return (tuple(read_lines(path)),)
+    from interlingua.translator import Translator
+
+    translator = Translator.load(path, device=machine.device, threads=machine.threads)
+    return tuple(
+        tuple(one_line(each.text) for each in translator.translate(test_set.sources))
+        for test_set in test_sets
+    )
+
+
+def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:
+    if len(named) < 2:
+        raise ConfigError(
+            "give two systems or more; the first is the one that others are compared with"
+        )
+    names = [each.name for each in named]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two systems are called {name}; write NAME=PATH for each")
+    if len(source) != len(reference):
+        raise ConfigError(
+            f"{len(source)} sources and {len(reference)} references are given; each test set has one of both"
+        )
+
+
+def _read_metrics(names: str, commands: tuple[str, ...]) -> "tuple[list[str], list[SegmentMetric]]":
+    """Check everything that is asked for, before anything is translated."""
+    from interlingua.evaluation.external import CometScore, CommandMetric
+    from interlingua.evaluation.metrics import METRIC_NAMES
+
+    wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in (*METRIC_NAMES, "comet"):
+            raise ConfigError(
+                f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}, comet"
+            )
+    others: list[SegmentMetric] = [CometScore()] if "comet" in wanted else []
+    others += [CommandMetric(each) for each in commands]
+    plain = [name for name in wanted if name != "comet"]
+    if not plain:
+        raise ConfigError(f"flag --metrics: name one of {', '.join(METRIC_NAMES)} at least")
+    return plain, others
+
+
+def _read_test_sets(source: tuple[Path, ...], reference: tuple[Path, ...]) -> "list[TestSet]":
+    from interlingua.evaluation.systems import TestSet
+
+    stems = [path.stem for path in source]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in source]
+    if len(set(names)) < len(names):
+        raise ConfigError("a source is given twice; name each test set once")
+    test_sets = []
+    for name, one, other in zip(names, source, reference, strict=True):
+        sources, (references,) = read_aligned(one, [other])
+        test_sets.append(TestSet(name, tuple(sources), tuple(references)))
+    return test_sets
+
+
+def _page(
+    table: "SystemsTable",
+    systems: "list[SystemOutputs]",
+    test_sets: "list[TestSet]",
+    target_lang: str | None,
+) -> str:
+    """Compare the first seeds of the first two systems."""
+    from interlingua.evaluation.changes import find_changes
+    from interlingua.evaluation.comparison_page import ComparedText, write_comparison
+
+    one, other = systems[:2]
+    texts = []
+    for number, test_set in enumerate(test_sets):
+        changes = find_changes(
+            test_set.sources,
+            test_set.references,
+            one.outputs[0][number],
+            other.outputs[0][number],
+            target_lang=target_lang,
+        )
+        figures = tuple(each for each in table.figures if each.test_set == test_set.name)
+        texts.append(ComparedText(test_set.name, figures, changes))
+    return write_comparison(one.name, other.name, texts)

@@ -1,0 +1,195 @@
+"""What changed between two systems, sentence by sentence, and of which kind the change is.
+
+A kind of fault is looked for in each output by itself, against the reference and the source; a sentence belongs to the kind
+if one system has the fault and the other has not, or both have it in different ways. The rules know no grammar: they find the
+places where a person should look, and count them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlingua.corpus.pair_rules import numbers_of
+from interlingua.errors import CorpusError
+from interlingua.evaluation.metrics import sentence_chrf
+
+__all__ = ["KINDS", "NEGATIONS", "Change", "Changes", "find_changes"]
+
+KINDS = {
+    "numbers": "other numbers than in the reference",
+    "names": "a name that source and reference share is missing",
+    "negation": "a negation where the reference has none, or none where it has one",
+    "length": "shorter than two thirds of the reference, or longer than one and a half times",
+    "unknown words": "a word of the source left as it is, or an unknown symbol",
+    "other": "none of these",
+}
+"""The kinds of changes, and what counts as a fault of each."""
+
+NEGATIONS = {
+    "bg": "не|няма|никой|нищо|никога|нито|без",
+    "cs": r"ne\w*|ni\w+|bez|žádn\w+",
+    "de": r"nicht|nichts|nie|niemals|niemand\w*|kein\w*|weder|nirgends|nirgendwo|ohne",
+    "en": r"not|\w*n['’]t|no|never|nobody|nothing|nowhere|none|neither|nor|cannot|without",
+    "es": r"no|nunca|nadie|nada|ning[uú]n\w*|jamás|tampoco|ni|sin",
+    "fr": r"ne|n['’]\w+|pas|jamais|rien|personne|aucun\w*|ni|sans",
+    "it": r"non|mai|nessun\w*|niente|nulla|né|senza",
+    "nl": r"niet|niets|nooit|niemand|geen|noch|nergens|zonder",
+    "pl": r"nie|nigdy|nikt|nic|żad\w+|ani|bez",
+    "pt": r"não|nunca|ningu[eé]m|nada|nenhum\w*|jamais|nem|sem",
+    "ro": r"nu|n-\w+|niciodată|nimeni|nimic|nici|niciun\w*|nicio|fără",
+    "ru": r"не|нет|никогда|никто|ничего|ни|без",
+    "sv": r"inte|aldrig|ingen|inget|inga|ingenting|varken|utan",
+    "uk": r"не|немає|ніколи|ніхто|нічого|ні|без",
+}
+"""Words that say no, by language of the outputs, as patterns; of other languages negation is not looked at."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_UNKNOWN = re.compile(r"<unk>|\u2047|\ufffd")
+_LEAST_COPIED = 4
+"""Letters of a word that counts as left in the source's language; shorter ones are alike in many languages."""
+_SHORTEST, _LONGEST = 2 / 3, 3 / 2
+_LEAST_DIFFERENCE = 3
+"""Words by which a length must differ besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One sentence that two systems translate differently; ``difference`` is in chrF, the other minus the one."""
+
+    line: int
+    source: str
+    reference: str
+    one: str
+    other: str
+    difference: float
+    kinds: tuple[str, ...]
+    """One of :data:`KINDS` at least."""
+    faults: tuple[frozenset[str], frozenset[str]]
+    """Of which kinds each of the two has a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All sentences that two systems translate differently, in the order of the text."""
+
+    sentences: int
+    found: tuple[Change, ...]
+    negation_known: bool
+    """Whether the words that say no are known in this language."""
+
+    def of_kind(self, kind: str) -> list[Change]:
+        """Return the changes of one kind, those that weigh most first."""
+        some = [each for each in self.found if kind in each.kinds]
+        return sorted(some, key=lambda each: -abs(each.difference))
+
+    def mended(self, kind: str) -> tuple[int, int]:
+        """Return in how many sentences only the first system has the fault, and in how many only the other."""
+        both = [each.faults for each in self.found]
+        return (
+            sum(kind in one and kind not in other for one, other in both),
+            sum(kind in other and kind not in one for one, other in both),
+        )
+
+
+def find_changes(
+    sources: Sequence[str],
+    references: Sequence[str],
+    one: Sequence[str],
+    other: Sequence[str],
+    *,
+    target_lang: str | None = None,
+) -> Changes:
+    """Compare two systems' outputs for the same sentences.
+
+    Raises:
+        CorpusError: lists of different lengths.
+    """
+    if len({len(sources), len(references), len(one), len(other)}) != 1:
+        raise CorpusError(
+            f"{len(sources):,} sources, {len(references):,} references and outputs of {len(one):,} and {len(other):,} "
+            "lines cannot be compared; all must have as many"
+        )
+    code = (target_lang or "").replace("_", "-").split("-")[0].lower()
+    pattern = NEGATIONS.get(code)
+    negation = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE) if pattern else None
+    found = []
+    rows = zip(sources, references, one, other, strict=True)
+    for line, (source, reference, ours, theirs) in enumerate(rows, 1):
+        if ours == theirs:
+            continue
+        signs = [_signs(source, reference, text, negation) for text in (ours, theirs)]
+        kinds = [kind for kind in signs[0] if signs[0][kind] != signs[1][kind]]
+        change = Change(
+            line=line,
+            source=source,
+            reference=reference,
+            one=ours,
+            other=theirs,
+            difference=sentence_chrf(theirs, [reference]) - sentence_chrf(ours, [reference]),
+            kinds=tuple(kinds) or ("other",),
+            faults=(_faulty(signs[0]), _faulty(signs[1])),
+        )
+        found.append(change)
+    return Changes(len(sources), tuple(found), negation is not None)
+
+
+def _signs(
+    source: str, reference: str, output: str, negation: re.Pattern[str] | None
+) -> dict[str, tuple[str, ...]]:
+    """Return what is wrong with an output, by kind; nothing for a kind is no fault."""
+    return {
+        "numbers": _wrong_numbers(reference, output),
+        "names": _missing_names(source, reference, output),
+        "negation": _wrong_negation(reference, output, negation),
+        "length": _wrong_length(reference, output),
+        "unknown words": _unknown_words(source, reference, output),
+    }
+
+
+def _faulty(signs: dict[str, tuple[str, ...]]) -> frozenset[str]:
+    return frozenset(kind for kind, wrong in signs.items() if wrong)
+
+
+def _wrong_numbers(reference: str, output: str) -> tuple[str, ...]:
+    wanted, written = Counter(numbers_of(reference)), Counter(numbers_of(output))
+    missing, added = wanted - written, written - wanted
+    return (*(f"-{n}" for n in sorted(missing)), *(f"+{n}" for n in sorted(added)))
+
+
+def _missing_names(source: str, reference: str, output: str) -> tuple[str, ...]:
+    """A word with a capital that source and reference have alike is taken for a name."""
+    names = {word for word in _words(reference) if word[0].isupper()} & set(_words(source))
+    return tuple(sorted(names - set(_words(output))))
+
+
+def _wrong_negation(
+    reference: str, output: str, negation: re.Pattern[str] | None
+) -> tuple[str, ...]:
+    if negation is None:
+        return ()
+    wanted, written = bool(negation.search(reference)), bool(negation.search(output))
+    return () if wanted == written else ("missing",) if wanted else ("added",)
+
+
+def _wrong_length(reference: str, output: str) -> tuple[str, ...]:
+    wanted, written = len(reference.split()), len(output.split())
+    if wanted < 2 and len(reference) > 12:  # a script without spaces
+        wanted, written = len(reference), len(output)
+    if abs(wanted - written) < _LEAST_DIFFERENCE:
+        return ()
+    if written < _SHORTEST * wanted:
+        return ("short",)
+    return ("long",) if written > _LONGEST * wanted else ()
+
+
+def _unknown_words(source: str, reference: str, output: str) -> tuple[str, ...]:
+    expected = {word.casefold() for word in _words(reference)}
+    here = {word.casefold() for word in _words(source)} - expected
+    copied = {word for word in map(str.casefold, _words(output)) if word in here}
+    long = sorted(word for word in copied if len(word) >= _LEAST_COPIED)
+    return (*long, *_UNKNOWN.findall(output))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)

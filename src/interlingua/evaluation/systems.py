@@ -1,0 +1,300 @@
+"""Several systems, each trained from several seeds, on several test sets: means, spreads, and what is more than chance.
+
+Every system is compared with the first one. Sentences are drawn with replacement, the same for all systems, and of each system
+as many seeds as it has, with replacement too; a draw scores the mean over its seeds. The p-value is the one of
+``significance``: with one seed each it is the same number. To draw seeds as well is stricter: what another seed would turn round
+is not called a difference.
+
+Sources: Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; Bouthillier et al. 2021,
+"Accounting for Variance in Machine Learning Benchmarks" (randomise everything that chance decides).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+
+from interlingua.errors import CorpusError
+from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, p_value, resample
+from interlingua.evaluation.external import SegmentMetric
+from interlingua.evaluation.metrics import (
+    build_metric,
+    check_counts,
+    check_metrics,
+    choose_tokenizer,
+)
+from interlingua.evaluation.tables import Table, escape_latex
+
+__all__ = ["Figure", "SystemOutputs", "SystemsTable", "TestSet", "compare_systems"]
+
+_MARKS = ((0.01, "‡"), (0.05, "†"))
+_LATEX_MARKS = {"‡": r"$^{\ddagger}$", "†": r"$^{\dagger}$", "": ""}
+_SEED = 12345
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """A text and its translation, of one name."""
+
+    __test__ = False  # no test of pytest
+
+    name: str
+    sources: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemOutputs:
+    """What a system says: ``outputs[seed][test set]`` is a list of lines."""
+
+    name: str
+    outputs: tuple[tuple[tuple[str, ...], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One system on one test set by one metric."""
+
+    system: str
+    test_set: str
+    metric: str
+    values: tuple[float, ...]
+    """One a seed."""
+    p_value: float | None
+    """Against the first system; None for that one itself, and where the two are equal."""
+    signature: str
+    higher_is_better: bool
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return fmean(self.values)
+
+    @property
+    def mark(self) -> str:
+        """Daggers: two below p = 0.01, one below 0.05."""
+        if self.p_value is None:
+            return ""
+        return next((mark for level, mark in _MARKS if self.p_value < level), "")
+
+    @property
+    def decimals(self) -> int:
+        """Two of figures out of a hundred, four of figures out of one."""
+        return 4 if abs(self.mean) <= 1 else 2
+
+    def to_text(self) -> str:
+        """Write mean, deviation over the seeds, and mark."""
+        spread = f" ± {stdev(self.values):.{self.decimals}f}" if len(self.values) > 1 else ""
+        return f"{self.mean:.{self.decimals}f}{spread}{self.mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemsTable:
+    """Every figure, system by system."""
+
+    systems: tuple[str, ...]
+    test_sets: tuple[str, ...]
+    sentences: tuple[int, ...]
+    figures: tuple[Figure, ...]
+    seeds: tuple[int, ...]
+
+    def to_text(self) -> str:
+        """Write an aligned table and what its marks mean."""
+        made = "\n".join(f"{name}  {signature}" for name, signature in self._signatures())
+        return f"{self._table().to_text()}\n\n{self._legend()}\n\nSignatures\n{made}\n"
+
+    def to_latex(self) -> str:
+        r"""Write a ``tabular`` with the rules of booktabs; the best mean of each column is bold, the first system has no marks."""
+        columns = self._columns()
+        lines = [f"% {self._legend()}"]
+        lines += [f"% {name}: {signature}" for name, signature in self._signatures()]
+        sets = " & ".join(
+            rf"\multicolumn{{{len(self._metrics())}}}{{c}}{{{escape_latex(name)}}}"
+            for name in self.test_sets
+        )
+        heads = " & ".join(escape_latex(metric) for _, metric in columns)
+        lines += [
+            rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+            r"\toprule",
+            rf" & {sets} \\",
+            rf"System & {heads} \\",
+            r"\midrule",
+        ]
+        for system in self.systems:
+            cells = [self._latex_cell(self._at(system, *column)) for column in columns]
+            lines.append(rf"{escape_latex(system)} & {' & '.join(cells)} \\")
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+    def to_json(self) -> str:
+        """Write everything with full precision."""
+        figures = [
+            {
+                "system": each.system,
+                "test_set": each.test_set,
+                "metric": each.metric,
+                "values": each.values,
+                "mean": each.mean,
+                "p_value": each.p_value,
+                "signature": each.signature,
+            }
+            for each in self.figures
+        ]
+        content = {"format": "interlingua-systems", "version": 1, "figures": figures}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+    def _latex_cell(self, figure: Figure) -> str:
+        column = [
+            each
+            for each in self.figures
+            if (each.test_set, each.metric) == (figure.test_set, figure.metric)
+        ]
+        best = (max if figure.higher_is_better else min)(each.mean for each in column)
+        decimals = figure.decimals
+        mean = f"{figure.mean:.{decimals}f}"
+        is_best = len(column) > 1 and mean == f"{best:.{decimals}f}"
+        shown = rf"\textbf{{{mean}}}" if is_best else mean
+        spread = ""
+        if figure.values[1:]:
+            spread = rf"\,{{\footnotesize$\pm${stdev(figure.values):.{decimals}f}}}"
+        return f"{shown}{spread}{_LATEX_MARKS[figure.mark]}"
+
+    def _table(self) -> Table:
+        columns = self._columns()
+        several = len(self.test_sets) > 1
+        header = [f"{name} {metric}" if several else metric for name, metric in columns]
+        rows = [
+            (system, *(self._at(system, *column).to_text() for column in columns))
+            for system in self.systems
+        ]
+        return Table(("System", *header), tuple(rows))
+
+    def _legend(self) -> str:
+        seeds = ", ".join(map(str, dict.fromkeys(self.seeds)))
+        sizes = ", ".join(
+            f"{name} {number:,} sentences"
+            for name, number in zip(self.test_sets, self.sentences, strict=True)
+        )
+        return (
+            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} (paired bootstrap of sentences and seeds); "
+            f"mean ± deviation over seeds ({seeds}); {sizes}"
+        )
+
+    def _metrics(self) -> list[str]:
+        return list(dict.fromkeys(each.metric for each in self.figures))
+
+    def _columns(self) -> list[tuple[str, str]]:
+        return [(name, metric) for name in self.test_sets for metric in self._metrics()]
+
+    def _at(self, system: str, test_set: str, metric: str) -> Figure:
+        wanted = (system, test_set, metric)
+        return next(e for e in self.figures if (e.system, e.test_set, e.metric) == wanted)
+
+    def _signatures(self) -> list[tuple[str, str]]:
+        return list(dict.fromkeys((each.metric, each.signature) for each in self.figures))
+
+
+def compare_systems(
+    systems: Sequence[SystemOutputs],
+    test_sets: Sequence[TestSet],
+    metrics: Sequence[str] = ("bleu", "chrf"),
+    *,
+    segment_metrics: Sequence[SegmentMetric] = (),
+    target_lang: str | None = None,
+    num_resamples: int = NUM_RESAMPLES,
+) -> SystemsTable:
+    """Score every system on every test set, and compare each with the first.
+
+    Raises:
+        ConfigError: a metric or tokenization that does not exist or is not installed; a program that fails.
+        CorpusError: nothing to score, or outputs of another length than the test set.
+    """
+    tokenize = choose_tokenizer(target_lang)
+    figures: list[Figure] = []
+    for number, test_set in enumerate(test_sets):
+        every = [[seed[number] for seed in system.outputs] for system in systems]
+        for outputs in (seed for seeds in every for seed in seeds):
+            if len(outputs) != len(test_set.references):
+                raise CorpusError(
+                    f"{test_set.name}: an output has {len(outputs):,} lines and the reference "
+                    f"{len(test_set.references):,}; they must correspond line by line"
+                )
+            check_counts(outputs, [test_set.references])
+        for name in check_metrics(metrics, tokenize):
+            metric = build_metric(name, [test_set.references], tokenize)
+            resampled = resample(metric, [e for seeds in every for e in seeds], num_resamples)
+            made = str(metric.get_signature())
+            figures += _figures(systems, test_set.name, resampled, made)
+        for other in segment_metrics:
+            resampled = _resample_segments(other, test_set, every, num_resamples)
+            figures += _figures(systems, test_set.name, resampled, other.signature)
+    order = {system.name: place for place, system in enumerate(systems)}
+    return SystemsTable(
+        systems=tuple(system.name for system in systems),
+        test_sets=tuple(each.name for each in test_sets),
+        sentences=tuple(len(each.references) for each in test_sets),
+        figures=tuple(sorted(figures, key=lambda each: order[each.system])),
+        seeds=tuple(len(system.outputs) for system in systems),
+    )
+
+
+def _figures(
+    systems: Sequence[SystemOutputs],
+    test_set: str,
+    resampled: Sequence[Resampled],
+    signature: str,
+) -> list[Figure]:
+    """Make the figures of one metric from the draws of sentences of all seeds, one after the other; then draw the seeds."""
+    scored = iter(resampled)
+    by_system = [[next(scored) for _ in system.outputs] for system in systems]
+    generator = np.random.default_rng(_SEED)
+    means = [_mean_of_seeds(seeds, generator) for seeds in by_system]
+    figures = []
+    for place, (system, seeds) in enumerate(zip(systems, by_system, strict=True)):
+        differs = place > 0 and means[place].draws != means[0].draws
+        figures.append(
+            Figure(
+                system=system.name,
+                test_set=test_set,
+                metric=means[place].name,
+                values=tuple(each.value for each in seeds),
+                p_value=p_value(means[place], means[0]) if differs else None,
+                signature=signature,
+                higher_is_better=means[place].name != "TER",
+            )
+        )
+    return figures
+
+
+def _resample_segments(
+    metric: SegmentMetric,
+    test_set: TestSet,
+    every: Sequence[Sequence[Sequence[str]]],
+    num_resamples: int,
+) -> list[Resampled]:
+    """Score each output, and draw sentences, the same for all."""
+    tables = [
+        np.array(metric.score(test_set.sources, outputs, test_set.references))
+        for seeds in every
+        for outputs in seeds
+    ]
+    generator = np.random.default_rng(_SEED)
+    size = len(test_set.references)
+    chosen = [generator.choice(size, size=size) for _ in range(num_resamples)]
+    return [
+        Resampled(
+            metric.name, float(each.mean()), tuple(float(each[some].mean()) for some in chosen)
+        )
+        for each in tables
+    ]
+
+
+def _mean_of_seeds(seeds: Sequence[Resampled], generator: np.random.Generator) -> Resampled:
+    """Return the mean over the seeds as one system: each of its draws is the mean over drawn seeds."""
+    draws = np.array([each.draws for each in seeds])  # (seeds, draws)
+    if len(seeds) > 1:
+        chosen = generator.integers(len(seeds), size=draws.shape)
+        draws = np.take_along_axis(draws, chosen, axis=0)
+    value = fmean(each.value for each in seeds)
+    return Resampled(seeds[0].name, value, tuple(draws.mean(axis=0).tolist()))

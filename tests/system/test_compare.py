@@ -1,0 +1,212 @@
+"""Comparing systems through the real command: what is refused, the table, the LaTeX, the page, other programs' metrics."""
+
+import json
+import re
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+
+Capture = pytest.CaptureFixture[str]
+SOURCES = [f"The {animal} saw {number} of Tom's birds." for number in (3, 7) for animal in "abcdef"]
+REFERENCES = [
+    f"Das Tier {animal} sah {number} von Toms Vögeln." for number in (3, 7) for animal in "abcdef"
+]
+WORSE = [line.replace("sah", "sah nicht").replace("7", "9") for line in REFERENCES]
+BETTER = [line.replace("Tier", "Wesen") if n % 3 else line for n, line in enumerate(REFERENCES)]
+
+
+def write(name: str, lines: list[str]) -> str:
+    Path(name).write_text("".join(f"{line}\n" for line in lines))
+    return name
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write("t.en", SOURCES)
+    write("t.de", REFERENCES)
+    write("worse", WORSE)
+    write("better", BETTER)
+    write("again", [line.replace("Wesen", "Biest") for line in BETTER])
+    return tmp_path
+
+
+TEST = ("--source", "t.en", "--reference", "t.de")
+
+
+def run(capsys: Capture, *words: str) -> str:
+    capsys.readouterr()
+    status = main(["compare", *words])
+    told = capsys.readouterr()
+    assert status == 0, told.err
+    return told.out
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "words"),
+    [
+        (2, "give two systems", ["worse"]),
+        (2, "nowhere: does not exist", ["worse", "nowhere"]),
+        (2, "two systems are called worse", ["worse", "worse"]),
+        (2, "'bluu' is none of", ["worse", "better", "--metrics", "bluu"]),
+        (2, "comet-score is not installed", ["worse", "better", "--metrics", "bleu,comet"]),
+        (2, "there is no program", ["worse", "better", "--metric-command", "x=no-such-program -v"]),
+        (2, "No closing quotation", ["worse", "better", "--metric-command", "x='"]),
+        (2, "names no program", ["worse", "better", "--metric-command", "x="]),
+        (6, "there is no folder", ["worse", "better", "--output", "no/page.html"]),
+        (3, "corresp", ["worse", "short"]),
+        (2, "given twice", ["worse", "better", *TEST]),
+        (2, "of one test set", ["worse", "better", "--source", "u.en", "--reference", "t.de"]),
+        (2, "2 sources and 1 references", ["worse", "better", "--source", "u.en"]),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, status: int, told: str, words: list[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    write("short", WORSE[:-1])
+    write("u.en", SOURCES)
+    capsys.readouterr()
+    assert main(["compare", *words, *TEST, "--latex", "t.tex"]) == status
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: ")
+    assert told in printed.err
+    assert not Path("t.tex").exists()
+
+
+def test_the_table_says_what_is_more_than_chance(capsys: Capture) -> None:
+    out = run(capsys, "worse", "better", "same=worse", *TEST)
+    rows = {line.split()[0]: line for line in out.splitlines()[1:4]}
+    assert rows["better"].count("‡") == 1
+    assert "‡" not in rows["worse"]
+    assert "†" not in rows["same"] + rows["worse"]
+    assert "BLEU  nrefs:1|bs:1000" in out
+    figures = json.loads(run(capsys, "worse", "better", "same=worse", *TEST, "--json"))["figures"]
+    assert [each["p_value"] for each in figures if each["system"] == "same"] == [None, None]
+
+
+def test_with_one_seed_the_p_value_is_that_of_evaluation(capsys: Capture) -> None:
+    from interlingua.evaluation.significance import compare
+
+    figures = json.loads(run(capsys, "worse", "better", *TEST, "--json"))["figures"]
+    found = compare(BETTER, WORSE, [REFERENCES], ["bleu", "chrf"], target_lang="de")
+    told = [each["p_value"] for each in figures if each["system"] == "better"]
+    assert told == [each.p_value for each in found]
+
+
+def test_latex_has_means_deviations_and_marks(capsys: Capture) -> None:
+    words = ("base=worse,again", "a_b=better,again", *TEST, "--latex", "t.tex")
+    run(capsys, *words)
+    text = Path("t.tex").read_text()
+    assert r"\begin{tabular}{lrr}" in text
+    assert r"a\_b & " in text
+    assert text.count(r"$\pm$") == 4
+    assert text.count(r"\textbf{") == 2
+    assert "mean ± deviation over seeds (2)" in text
+    run(capsys, "worse", "better", *TEST, "--latex", "t.tex")
+    assert Path("t.tex").read_text().count(r"$^{\ddagger}$") == 1
+
+
+class Checked(HTMLParser):
+    """Every tag is closed; remembers what refers to something outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.outside += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "onclick")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_shows_what_changed_by_kind(capsys: Capture) -> None:
+    write("other", [line.replace("Toms", "<b>Ians</b>") for line in BETTER])
+    run(capsys, "worse", "other", *TEST, "--output", "page.html")
+    page = Path("page.html").read_text()
+    checked = Checked()
+    checked.feed(page)
+    assert not checked.open
+    assert not checked.outside
+    assert "script" not in page.replace("without a script", "")
+    assert "&lt;b&gt;Ians" in page
+    assert "<b>Ians" not in page
+    rows = dict(
+        re.findall(
+            r"<tr><td>(\w[\w ]*)</td>.*?</td><td class=\"n\">(\d+</td><td class=\"n\">\d+)", page
+        )
+    )
+    counts = {kind: tuple(map(int, re.findall(r"\d+", found))) for kind, found in rows.items()}
+    assert counts["negation"] == (12, 0)
+    assert counts["numbers"] == (6, 0)
+    assert counts["length"] == (0, 0)
+    assert "12 of 12 sentences differ" in page
+
+
+def program(name: str, text: str) -> str:
+    path = Path(name)
+    path.write_text(f"#!/usr/bin/env python3\nimport sys\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path.resolve())
+
+
+EXACT = """
+for line in sys.stdin:
+    source, output, reference = line.rstrip("\\n").split("\\t")
+    print(float(output == reference))
+"""
+
+
+def test_a_metric_of_another_program_stands_beside_ours(capsys: Capture) -> None:
+    command = f"exact={program('exact.py', EXACT)}"
+    told = run(capsys, "worse", "better", *TEST, "--metric-command", command, "--json")
+    exact = [each for each in json.loads(told)["figures"] if each["metric"] == "exact"]
+    assert [each["mean"] for each in exact] == [0.0, pytest.approx(4 / 12)]
+    assert exact[1]["p_value"] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("print(1)", "gave 1 lines for 12 sentences"),
+        ("for _ in sys.stdin: print('x')", "gave 'x' where a number"),
+        ("for _ in sys.stdin: print('nan')", "gave 'nan' where a number"),
+        ("sys.exit(3)", "ended with status 3"),
+    ],
+)
+def test_a_program_that_gives_something_else_is_refused(
+    capsys: Capture, text: str, told: str
+) -> None:
+    capsys.readouterr()
+    command = program("p.py", text)
+    assert main(["compare", "worse", "better", *TEST, "--metric-command", command]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_comet_is_run_by_its_own_command(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    """A program that prints what comet-score prints; COMET itself is not here."""
+    folder = place / "bin"
+    folder.mkdir()
+    text = """
+names = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+outputs = open(names["-t"]).read().splitlines()
+references = open(names["-r"]).read().splitlines()
+for n, (a, b) in enumerate(zip(outputs, references)):
+    print(f"{names['-t']}\\tSegment {n}\\tscore: {0.25 + (a == b) / 2:.4f}")
+print(f"{names['-t']}\\tscore: 0.5000")
+"""
+    program("bin/comet-score", text)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    told = run(capsys, "worse", "better", *TEST, "--metrics", "bleu,comet", "--json")
+    comet = [each for each in json.loads(told)["figures"] if each["metric"] == "COMET"]
+    assert [each["mean"] for each in comet] == [0.25, pytest.approx(0.25 + 4 / 24)]
