@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from interlingua import __version__
 from interlingua.checkpoints.adapter_folder import Adapter
 from interlingua.checkpoints.card import quality_section, weights_sentence
-from interlingua.config import RunConfig
+from interlingua.config import ModelConfig, RunConfig
 from interlingua.training.validation import Validation
 
 __all__ = ["write_adapter_card", "write_card"]
@@ -40,8 +40,7 @@ Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
 
 ## Model
 
-Transformer (Vaswani et al. 2017), {model.encoder_layers} + {model.decoder_layers} layers, width {model.d_model},
-feed-forward {model.d_ff}, {model.heads} heads, {parameters:,} parameters, {config.tokenization.kind} tokens.
+{_describe(model)}, {parameters:,} parameters, {config.tokenization.kind} tokens.
 {weights_sentence(made_of)}
 {_origin(origin)}
 ## Data
@@ -74,6 +73,22 @@ The model is the one whose `model.safetensors` has the SHA-256 {adapter.base_sha
 
 {files}
 """
+
+
+def _describe(model: ModelConfig) -> str:
+    """Name the kind and the sizes."""
+    layers = f"{model.encoder_layers} + {model.decoder_layers} layers, width {model.d_model}"
+    match model.kind:
+        case "transformer":
+            return (
+                f"Transformer (Vaswani et al. 2017), {layers},\n"
+                f"feed-forward {model.d_ff}, {model.heads} heads"
+            )
+        case "convolutional":
+            return f"Convolutional (Gehring et al. 2017), {layers}, kernels of {model.kernel_width}"
+        case recurrent:
+            reads = "a bidirectional" if model.bidirectional else "a unidirectional"
+            return f"{recurrent.upper()}, {reads} encoder, attention: {model.attention}, {layers}"
 
 
 def _origin(origin: Mapping[str, str] | None) -> str:

@@ -32,7 +32,14 @@ from interlingua.training.automatic import CorpusStatistics, measure_corpus
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
-__all__ = ["RunCorpus", "is_locked_to", "languages_of", "lock_corpus", "read_corpus"]
+__all__ = [
+    "RunCorpus",
+    "is_locked_to",
+    "kept_identity",
+    "languages_of",
+    "lock_corpus",
+    "read_corpus",
+]
 
 Say = Callable[[str], None]
 Prints = Mapping[str, FileFingerprint]
@@ -356,6 +363,23 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def kept_identity(folder: RunFolder) -> dict[str, Any]:
+    """Return what the pairs of a run follow from, as it was when they were read.
+
+    Raises:
+        CorpusError: the run does not tell, as its preparation was not finished or its folder is damaged.
+    """
+    path = folder.shards / _NAME
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        identity: dict[str, Any] = known["identity"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorpusError(
+            f"{path}: cannot be read ({error}); the command that trained the run writes it anew"
+        ) from error
+    return identity
 
 
 def lock_corpus(

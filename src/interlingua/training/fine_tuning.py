@@ -6,8 +6,8 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
 from interlingua.corpus.parallel import read_parallel
 from interlingua.errors import ConfigError
-from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import Transformer
+from interlingua.model.architecture import AnyArchitecture, fields_of
+from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
@@ -33,7 +33,7 @@ def open_start(
     folder: RunFolder,
     *,
     fresh: bool = False,
-    build_model: BuildModel = Transformer,
+    build_model: BuildModel = build_encoder_decoder,
 ) -> Start | None:
     """Return what is to be known of the starting model: from the run, once it has begun, else from the model.
 
@@ -167,8 +167,15 @@ def choose_fine_tuning(
 
 def _sizes_of(config: RunConfig, start: Start) -> object:
     """Fill in the model's sizes; what a user asks for must not differ."""
-    asked, update = config.model, {}
-    for name, value in start.architecture.to_dict().items():
+    asked, kind = config.model, start.architecture.kind
+    update: dict[str, object] = {}
+    for name in sorted(asked.model_fields_set - fields_of(kind) - {"kind", "preset"}):
+        wanted = getattr(asked, name)
+        if wanted != type(asked).model_fields[name].default:
+            raise ConfigError(
+                f"model.{name} = {_in_words(wanted)}: {start.model} is of the kind {kind}, which has none; leave it out"
+            )
+    for name, value in (start.architecture.to_dict() | {"kind": kind}).items():
         if name not in type(asked).model_fields:
             continue
         wanted = getattr(asked, name)
@@ -196,7 +203,7 @@ def _max_length(config: RunConfig, start: Start) -> int:
 
 
 def _length(
-    config: RunConfig, sizes: Architecture, epoch: float, reasons: list[str]
+    config: RunConfig, sizes: AnyArchitecture, epoch: float, reasons: list[str]
 ) -> dict[str, object]:
     """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
     training = config.training

@@ -13,7 +13,7 @@ from interlingua.batching.batch import Batch
 from interlingua.config import TrainingConfig
 from interlingua.errors import TrainingError
 from interlingua.hardware import autocast
-from interlingua.model.transformer import Transformer
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.objective import batch_loss
 from interlingua.training.workers import Workers
 
@@ -37,7 +37,7 @@ class GradientOfUpdate:
 
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         config: TrainingConfig,
         workers: Workers,
         *,
@@ -119,7 +119,11 @@ class _Objective(nn.Module):
     """The loss as a module, which is what DistributedDataParallel wraps."""
 
     def __init__(
-        self, model: Transformer, config: TrainingConfig, device: torch.device, dtype: torch.dtype
+        self,
+        model: EncoderDecoder,
+        config: TrainingConfig,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         super().__init__()
         self.model = model

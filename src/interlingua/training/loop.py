@@ -17,7 +17,7 @@ from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
 from interlingua.errors import TrainingError
-from interlingua.model.transformer import Transformer
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.gradients import GradientOfUpdate, Measured
 from interlingua.training.metrics_log import MetricsLog, append_record
@@ -63,13 +63,13 @@ class Trainer:
 
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         data: TrainingData,
         config: TrainingConfig,
         *,
         device: torch.device,
         dtype: torch.dtype,
-        mean: Transformer | None = None,
+        mean: EncoderDecoder | None = None,
         workers: Workers = ALONE,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -192,7 +192,7 @@ class Trainer:
         return measured
 
     @property
-    def judged(self) -> Transformer:
+    def judged(self) -> EncoderDecoder:
         """The model that is validated and kept: the running mean, if there is one."""
         return self.model if self.mean is None else self.mean
 
@@ -237,10 +237,12 @@ class Trainer:
         progress: TrainingProgress,
         stop: StopSignal,
         on_validation: Callable[[Validation, bool], None],
+        until: int | None = None,
     ) -> str:
         """Train until there is a reason to stop, and return the reason.
 
-        ``on_validation`` gets each validation, and whether it is the best so far.
+        ``on_validation`` gets each validation, and whether it is the best so far. After the update ``until`` the
+        training is left as it stands, neither validated nor saved.
         """
 
         def validate() -> None:
@@ -276,14 +278,14 @@ class Trainer:
             if several
             else stop.rescued_by(lambda: self._rescue(store), self.changing)
         ):
-            while (reason := self._finished(stop)) is None:
+            while (reason := self._finished(stop, until)) is None:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()
                     continue
                 started = time.monotonic()
                 batches, cursor = next(supply)
                 self.update(batches, cursor, record)
-            if self.state.validated != self.state.step:
+            if self.state.validated != self.state.step != until:
                 self.save(store) if self._is_told_to_stop(stop) else validate()
         return reason
 
@@ -298,9 +300,11 @@ class Trainer:
         seconds = self.workers.agree(self.state.seconds + time.monotonic() - started)
         self.state = replace(self.state, seconds=seconds)
 
-    def _finished(self, stop: StopSignal) -> str | None:
+    def _finished(self, stop: StopSignal, until: int | None) -> str | None:
         if self._is_told_to_stop(stop):
             return f"stopped by {stop}"
+        if until is not None and self.state.step >= until:
+            return f"step {until:,}, as far as was asked for, is done"
         if self.config.steps and self.state.step >= self.config.steps:
             return f"step {self.config.steps:,}, the last one, is done"
         if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:
@@ -373,7 +377,7 @@ class _Meter:
                     "step": state.step,
                     "epoch": state.cursor.epoch,
                     "kind": "training",
-                    "loss": round(mean, 4) if state.losses else None,
+                    "loss": mean if state.losses else None,
                     "gradient_norm": None if measured.suspects else round(measured.norm, 4),
                     "learning_rate": trainer.learning_rate(state.step),
                     "tokens_per_second": round(speed, 1),

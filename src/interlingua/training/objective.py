@@ -8,13 +8,13 @@ from interlingua.batching.batch import Batch
 from interlingua.hardware import product_dtype
 from interlingua.kernels.packed import can_pack, packed_loss
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy, projected_r_drop
-from interlingua.model.transformer import Transformer
+from interlingua.model.encoder_decoder import EncoderDecoder
 
 __all__ = ["batch_loss", "label_smoothed_cross_entropy", "r_drop"]
 
 
 def batch_loss(
-    model: Transformer, batch: Batch, epsilon: float, *, alpha: float = 0.0, plain: bool = False
+    model: EncoderDecoder, batch: Batch, epsilon: float, *, alpha: float = 0.0, plain: bool = False
 ) -> Float[Tensor, ""]:
     """Return the loss of one batch, summed over its target tokens; padding never reaches the output layer.
 
@@ -32,7 +32,7 @@ def batch_loss(
     real = batch.target_out != model.target_pad
     hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))[real]
     words, bias = model.output.weight, model.output.bias
-    if plain or type(model).project is not Transformer.project:
+    if plain or type(model).project is not EncoderDecoder.project:
         logits = model.project(hidden)
         if alpha:
             return r_drop(logits, targets, epsilon, alpha)

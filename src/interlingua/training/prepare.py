@@ -11,10 +11,10 @@ from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
-from interlingua.errors import ConfigError, TrainingError
+from interlingua.errors import ConfigError, ModelError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
-from interlingua.model.architecture import Architecture
+from interlingua.model.architecture import AnyArchitecture
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -35,10 +35,10 @@ from interlingua.training.data import TrainingData
 from interlingua.training.fine_tuning import choose_fine_tuning, inherit, open_start
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.shards_of_run import not_prepared, shards_of, tag_ids
-from interlingua.training.starting import Start, tokenizers_of
+from interlingua.training.shards_of_run import not_prepared, reopen_shards, shards_of, tag_ids
+from interlingua.training.starting import Start, recall_start, tokenizers_of
 
-__all__ = ["Prepared", "prepare", "prepare_locked", "run_dir_of"]
+__all__ = ["Prepared", "prepare", "prepare_locked", "reopen", "run_dir_of"]
 
 Say = Callable[[str], None]
 
@@ -59,7 +59,7 @@ class Prepared:
     """The model that training begins with, if it does not begin with fresh weights."""
 
     @property
-    def architecture(self) -> Architecture:
+    def architecture(self) -> AnyArchitecture:
         """The sizes of the model."""
         if self.start:
             return self.start.architecture_for(self.config.model)
@@ -169,6 +169,39 @@ def prepare_locked(
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
         start=start,
+    )
+
+
+def reopen(folder: RunFolder) -> Prepared:
+    """Return a run as it was prepared, from its folder alone: the ids in ``shards/`` stand for the text.
+
+    Raises:
+        ModelError: there is no run, or its configuration or tokenizer cannot be read.
+        CorpusError: its shards are missing, damaged, or made from something else.
+    """
+    config = earlier_config(folder)
+    if config is None or config.batching.batch_tokens is None:
+        raise ModelError(
+            f"{folder.path}: is no run that has begun, as its config.toml is missing or not complete; "
+            "name a folder that interlingua train has made"
+        )
+    tokenizers = TokenizerPair.load(folder.tokenizer)
+    training, validation = (
+        reopen_shards(config, folder, tokenizers, "training"),
+        reopen_shards(config, folder, tokenizers, "validation"),
+    )
+    source_lang, target_lang = languages_of(config.corpus)
+    batch_tokens = config.batching.batch_tokens
+    return Prepared(
+        config=config,
+        folder=folder,
+        source_lang=source_lang,
+        target_lang=target_lang,
+        files=(),
+        training=_training_data(config, tokenizers, training, batch_tokens),
+        validation=_data(config, tokenizers, validation, batch_tokens),
+        reasons=(),
+        start=recall_start(folder) if config.start.init_from else None,
     )
 
 

@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-__all__ = ["TrainingProgress"]
+__all__ = ["TrainingProgress", "in_words"]
 
 PLAIN_SECONDS = 15.0
 
@@ -52,7 +52,7 @@ class TrainingProgress:
         if not self.console.is_terminal and now - self.last_line >= PLAIN_SECONDS:
             self.last_line = now
             ahead = done - self.first_done
-            left = f"  {_in_words((now - self.started) * (1 - done) / ahead)} left" if ahead else ""
+            left = f"  {in_words((now - self.started) * (1 - done) / ahead)} left" if ahead else ""
             self.say(f"step {step:,}  {done:.0%}{left}  {speed:,.0f} tokens/s  loss {loss:.3f}")
 
     def say(self, text: str) -> None:
@@ -60,7 +60,8 @@ class TrainingProgress:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _in_words(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """Write a length of time, in the unit that a person would take."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

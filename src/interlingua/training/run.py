@@ -18,7 +18,8 @@ from interlingua.config import RunConfig
 from interlingua.errors import InterlinguaError
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.kernels import native
-from interlingua.model.transformer import Transformer
+from interlingua.model.building import build_encoder_decoder
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import restrict
 from interlingua.training.comparison import (
     OUTPUTS,
@@ -41,10 +42,10 @@ from interlingua.training.saved_form import SavedForm
 from interlingua.training.starting import Start, take_weights
 from interlingua.training.stopping import StopSignal, listen_for_stop
 from interlingua.training.validation import Validation, Validator, read_validation
-from interlingua.training.workers import Workers, is_restarted, join_workers
+from interlingua.training.workers import ALONE, Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
-__all__ = ["TrainResult", "train"]
+__all__ = ["TrainResult", "train", "train_again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def train(
     config: RunConfig,
     *,
     fresh: bool = False,
-    build_model: BuildModel = Transformer,
+    build_model: BuildModel = build_encoder_decoder,
     console: Console | None = None,
 ) -> TrainResult:
     """Turn a parallel corpus into a translator; continue a run that was interrupted.
@@ -80,7 +81,7 @@ def train(
     Args:
         config: what to do; ``None`` fields are chosen from the corpus.
         fresh: rename an existing run of that name and start anew.
-        build_model: makes the model, for parts of your own; ``Transformer`` by default.
+        build_model: makes the model, for parts of your own; ``build_encoder_decoder`` by default.
         console: where progress goes, by default standard error.
 
     Raises:
@@ -121,10 +122,26 @@ def train(
             )
             if workers.is_first:
                 workers.wait()
-            torch.manual_seed(prepared.config.training.seed)
-            model = build(prepared.architecture, prepared.tokenizers, build_model)
-            restrict(model, prepared.config.start)
-            return _Run(prepared, model, device, progress, workers, build_model).go()
+            return _Run(prepared, device, progress, workers, build_model).go()
+
+
+def train_again(
+    prepared: Prepared,
+    until: int,
+    *,
+    build_model: BuildModel = build_encoder_decoder,
+    progress: TrainingProgress,
+) -> int | None:
+    """Train the first updates of a run that was prepared, in its folder; return the signal that stopped it, if one did.
+
+    The folder then holds ``metrics.jsonl`` up to the update ``until``, and ``environment.json``.
+
+    Raises:
+        ModelError: the model that the run began with is gone or another one.
+        TrainingError: a loss that is not a number.
+    """
+    device = choose_device(prepared.config.training.device)
+    return _Run(prepared, device, progress, ALONE, build_model).go_until(until)
 
 
 class _Run:
@@ -133,13 +150,15 @@ class _Run:
     def __init__(
         self,
         prepared: Prepared,
-        model: Transformer,
         device: torch.device,
         progress: TrainingProgress,
         workers: Workers,
         build_model: BuildModel,
     ) -> None:
         config = prepared.config
+        torch.manual_seed(config.training.seed)
+        model = build(prepared.architecture, prepared.tokenizers, build_model)
+        restrict(model, config.start)
         self.build_model = build_model
         self.workers = workers
         self.prepared = prepared
@@ -172,23 +191,10 @@ class _Run:
         self.last: Validation | None = None
 
     def go(self) -> TrainResult:
-        config = self.prepared.config.training
         checkpoint = self._begin()
-        log = MetricsLog(
-            self.folder.metrics,
-            self.folder.tensorboard,
-            step=self.trainer.state.step,
-            say=self.progress.say,
-        )
+        log = self._open_log()
         with listen_for_stop() as stop, self.progress, closing(log):
-            validator = Validator(
-                self.prepared.validation,
-                self.translator,
-                num_sentences=config.validate_sentences,
-                dtype=self.trainer.dtype,
-                interrupted=stop,
-                plain=config.plain,
-            )
+            validator = self._validator(stop)
             if self.prepared.start and self.workers.is_first:
                 with stop.rescued_by(lambda: None, nullcontext()):
                     self._ask_starting_model(self.prepared.start, stop)
@@ -227,6 +233,41 @@ class _Run:
             worker=self.workers.rank,
         )
 
+    def go_until(self, step: int) -> int | None:
+        """Train up to an update, and no further; return the signal that stopped it before, if one did."""
+        self._begin()
+        with listen_for_stop() as stop, self.progress, closing(self._open_log()) as log:
+            self.trainer.run(
+                metrics=log,
+                samples=self.folder.samples,
+                store=self.store,
+                validator=self._validator(stop),
+                progress=self.progress,
+                stop=stop,
+                on_validation=lambda _, __: None,
+                until=step,
+            )
+        return stop.number
+
+    def _open_log(self) -> MetricsLog:
+        return MetricsLog(
+            self.folder.metrics,
+            self.folder.tensorboard,
+            step=self.trainer.state.step,
+            say=self.progress.say,
+        )
+
+    def _validator(self, stop: StopSignal) -> Validator:
+        config = self.prepared.config.training
+        return Validator(
+            self.prepared.validation,
+            self.translator,
+            num_sentences=config.validate_sentences,
+            dtype=self.trainer.dtype,
+            interrupted=stop,
+            plain=config.plain,
+        )
+
     def _begin(self) -> Checkpoint | None:
         """Continue from a checkpoint, or begin; return the checkpoint."""
         config = self.prepared.config.training
@@ -249,7 +290,11 @@ class _Run:
         if self.workers.is_first:
             start = self.prepared.start
             self.folder.write_environment(
-                kernels=native.describe(), started_from=start.origin if start else None
+                kernels=native.describe(),
+                started_from=start.origin if start else None,
+                device=self.trainer.device,
+                dtype=self.trainer.dtype,
+                processes=self.workers.size,
             )
         return checkpoint
 
@@ -345,7 +390,7 @@ class _Run:
         self.saved.write(weights, validation, made_of)
 
 
-def _set_weights(model: Transformer, weights: dict[str, Tensor]) -> None:
+def _set_weights(model: EncoderDecoder, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, parameter in parameters_of(model).items():
             parameter.copy_(weights[name])

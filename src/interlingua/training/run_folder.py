@@ -85,13 +85,22 @@ class RunFolder:
             yield
 
     def write_environment(
-        self, kernels: str | None = None, started_from: dict[str, str] | None = None
+        self,
+        kernels: str | None = None,
+        started_from: dict[str, str] | None = None,
+        *,
+        device: torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        processes: int = 1,
     ) -> None:
         """Record what the numbers of this run depend on.
 
         Args:
             kernels: what computes between matrix products.
             started_from: the model that the weights were taken from, and its checksum.
+            device: where matrices are multiplied.
+            dtype: the arithmetic of their products.
+            processes: how many train the model together.
         """
         content = {
             "interlingua": __version__,
@@ -100,7 +109,11 @@ class RunFolder:
             "system": platform.platform(),
             "processor": _processor(),
             "cores": os.cpu_count(),
+            "vectors": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
+            "processes": processes,
+            "device": str(device) if device else None,
+            "dtype": str(dtype).removeprefix("torch.") if dtype else None,
             "kernels": kernels,
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         } | ({"started_from": started_from} if started_from else {})

@@ -13,7 +13,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.sentences import MOST_SENTENCES
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.model.transformer import Transformer
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import adapter_tensors, merged_weights
 from interlingua.training.card import write_adapter_card, write_card
 from interlingua.training.prepare import Prepared
@@ -25,7 +25,7 @@ __all__ = ["SavedForm"]
 class SavedForm:
     """Writes weights of a run as a model that needs nothing else, whatever parts they were trained in."""
 
-    def __init__(self, prepared: Prepared, model: Transformer, build_model: BuildModel) -> None:
+    def __init__(self, prepared: Prepared, model: EncoderDecoder, build_model: BuildModel) -> None:
         self.prepared = prepared
         self.rank = prepared.config.start.lora_rank
         self.alpha = prepared.config.start.lora_alpha or 0.0

@@ -15,12 +15,13 @@ from interlingua.corpus import scan
 from interlingua.errors import CorpusError, TrainingError
 from interlingua.hardware import num_cores
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.training.corpus_of_run import RunCorpus
+from interlingua.training.corpus_of_run import RunCorpus, kept_identity
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["not_prepared", "shards_of", "tag_ids"]
+__all__ = ["not_prepared", "reopen_shards", "shards_of", "tag_ids"]
 
 Say = Callable[[str], None]
+Part = Literal["training", "validation"]
 
 _PAIRS_FOR_WORKERS = 60_000
 """Fewer pairs are not worth the half second that a process takes to start."""
@@ -50,7 +51,7 @@ def shards_of(
     folder: RunFolder,
     corpus: RunCorpus,
     tokenizers: TokenizerPair,
-    part: Literal["training", "validation"],
+    part: Part,
     say: Say,
     *,
     writes: bool = True,
@@ -71,21 +72,8 @@ def shards_of(
         OutputError: the shards cannot be written.
         TrainingError: they do not fit, and nothing is to be written.
     """
-    encoder = Encoder(
-        tokenizers,
-        config.batching.max_length,
-        prefixes=tag_ids(config.corpus, tokenizers) if part == "training" else (),
-        keep_text=part == "validation" or config.tokenization.sampling > 0,
-    )
-    made_from = {
-        "corpus": corpus.identity,
-        "part": part,
-        "tokenizers": _checksums(folder.tokenizer),
-        "max_length": encoder.max_length,
-        "prefixes": [list(ids) for ids in encoder.prefixes],
-        "keep_text": encoder.keep_text,
-        "lines_a_chunk": scan.LINES_A_CHUNK,
-    }
+    encoder = _encoder(config, tokenizers, part)
+    made_from = _made_from(encoder, corpus.identity, folder, part)
     path = folder.shards / part
     try:
         shards = open_shards(path, made_from=made_from)
@@ -104,6 +92,42 @@ def shards_of(
                 f"{encoder.max_length} tokens"
             )
     return shards
+
+
+def reopen_shards(
+    config: RunConfig, folder: RunFolder, tokenizers: TokenizerPair, part: Part
+) -> Shards:
+    """Open the shards of one part as they were prepared, wherever the text is now.
+
+    Raises:
+        CorpusError: they are missing, damaged, or not those of this run.
+    """
+    identity = kept_identity(folder)
+    made_from = _made_from(_encoder(config, tokenizers, part), identity, folder, part)
+    return open_shards(folder.shards / part, made_from=made_from)
+
+
+def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encoder:
+    return Encoder(
+        tokenizers,
+        config.batching.max_length,
+        prefixes=tag_ids(config.corpus, tokenizers) if part == "training" else (),
+        keep_text=part == "validation" or config.tokenization.sampling > 0,
+    )
+
+
+def _made_from(
+    encoder: Encoder, identity: dict[str, Any], folder: RunFolder, part: Part
+) -> dict[str, Any]:
+    return {
+        "corpus": identity,
+        "part": part,
+        "tokenizers": _checksums(folder.tokenizer),
+        "max_length": encoder.max_length,
+        "prefixes": [list(ids) for ids in encoder.prefixes],
+        "keep_text": encoder.keep_text,
+        "lines_a_chunk": scan.LINES_A_CHUNK,
+    }
 
 
 def _write_shards(

@@ -23,8 +23,9 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import CorpusConfig, ModelConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import write_text
-from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import Transformer
+from interlingua.model.architecture import AnyArchitecture, architecture_from, fields_of
+from interlingua.model.building import build_encoder_decoder
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.extension import old_ids_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
@@ -53,7 +54,7 @@ class Start:
     """Where it was."""
     sha256: str
     """Of its weights."""
-    architecture: Architecture
+    architecture: AnyArchitecture
     source_lang: str
     target_lang: str
     max_length: int
@@ -69,15 +70,18 @@ class Start:
         content = asdict(self) | {"model": str(self.model)}
         write_text(folder.start / _NAME, json.dumps(content, indent=2) + "\n")
 
-    def architecture_for(self, model: ModelConfig) -> Architecture:
+    def architecture_for(self, model: ModelConfig) -> AnyArchitecture:
         """Return its sizes with the dropout of the run."""
-        chosen = {name: getattr(model, name) for name in _DROPOUT}
+        known = fields_of(self.architecture.kind)
+        chosen = {name: getattr(model, name) for name in _DROPOUT if name in known}
         return replace(
             self.architecture, **{name: p for name, p in chosen.items() if p is not None}
         )
 
 
-def read_start(path: Path, build_model: BuildModel = Transformer) -> tuple[Start, LoadedModel]:
+def read_start(
+    path: Path, build_model: BuildModel = build_encoder_decoder
+) -> tuple[Start, LoadedModel]:
     """Return what a run must know of the model at ``path``, and the model.
 
     Raises:
@@ -106,7 +110,7 @@ def recall_start(folder: RunFolder) -> Start:
     path = folder.start / _NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        architecture = Architecture(**content.pop("architecture"))
+        architecture = architecture_from(content.pop("architecture"))
         model = Path(content.pop("model"))
         return Start(model=model, architecture=architecture, **content)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -153,7 +157,7 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
 
 
 def take_weights(
-    model: Transformer, start: Start, tokenizers: TokenizerPair, build_model: BuildModel
+    model: EncoderDecoder, start: Start, tokenizers: TokenizerPair, build_model: BuildModel
 ) -> None:
     """Copy the weights of the starting model into ``model``, whose vocabularies may have more pieces.
 

@@ -12,7 +12,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
 from interlingua.hardware import autocast
 from interlingua.model.attention_maps import record_attention
-from interlingua.model.transformer import Transformer
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import TrainingData
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
@@ -68,7 +68,7 @@ class Validator:
         self.plain = plain
         self.tokenize = choose_tokenizer(translator.target_lang)
 
-    def measure(self, model: Transformer) -> tuple[Validation, list[str]] | None:
+    def measure(self, model: EncoderDecoder) -> tuple[Validation, list[str]] | None:
         """Return the figures and the translations, or None if the run was told to stop meanwhile."""
         model.eval()
         try:
@@ -94,10 +94,11 @@ class Validator:
         )
         return validation, outputs
 
-    def samples(self, model: Transformer, outputs: Sequence[str]) -> list[dict[str, Any]]:
+    def samples(self, model: EncoderDecoder, outputs: Sequence[str]) -> list[dict[str, Any]]:
         """Return the same five sentences with their translations and where the decoder looked.
 
-        ``attention`` is the mean over heads of the last layer's attention to the source, one row a target token.
+        ``attention`` is the mean over heads of the last layer's attention to the source, one row a target token; of a model
+        without attention there are no rows.
         """
         records = []
         model.eval()
@@ -117,7 +118,7 @@ class Validator:
         return records
 
     def _attention(
-        self, model: Transformer, source: str, output: str
+        self, model: EncoderDecoder, source: str, output: str
     ) -> tuple[list[str], list[str], list[list[float]]]:
         read, write = self.translator.tokenizers.source, self.translator.tokenizers.target
         room = self.data.max_length - 1
@@ -129,15 +130,15 @@ class Validator:
                 torch.tensor([[*source_ids, read.end_id]], device=device),
                 torch.tensor([[write.begin_id, *target_ids]], device=device),
             )
-        last = [name for name in maps if name.endswith("cross_attention")][-1]
-        weights = maps[last][0][0].float().mean(0)
+        looks = [calls[0] for name, calls in maps.items() if name.endswith("cross_attention")]
+        weights = looks[-1][0].float().mean(0).tolist() if looks else []
         return (
             [*read.tokens(source_ids), "</s>"],
             [*write.tokens(target_ids), "</s>"],
-            [[round(x, 3) for x in row] for row in weights.tolist()],
+            [[round(x, 3) for x in row] for row in weights],
         )
 
-    def _loss(self, model: Transformer) -> float | None:
+    def _loss(self, model: EncoderDecoder) -> float | None:
         total, tokens = 0.0, 0
         device = self.translator.device
         with torch.inference_mode():

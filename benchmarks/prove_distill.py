@@ -1,0 +1,120 @@
+"""Distillation on real text: a student of a base model on Multi30k, against its teacher and against itself without one.
+
+Restartable: what is trained or translated is not done again. The teacher takes hours; --teacher names one that is trained already.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine, run
+
+from interlingua.corpus.lines import read_lines
+from interlingua.evaluation.significance import compare
+from interlingua.translator import Precision, Translator
+
+TEST = "test_2016_flickr"
+TEXT = "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared true --batching.batch-tokens 4096"
+TEACHER = (
+    "--model.preset base --model.dropout 0.3 --training.schedule linear --training.warmup-steps 1000 "
+    "--training.peak-learning-rate 0.0007"
+)
+STUDENT = (
+    "--model.dropout 0.1 --training.schedule linear --training.warmup-steps 1000 "
+    "--training.peak-learning-rate 0.002"
+)
+FASTER, SMALLER, WORSE = 3.0, 4.0, 0.5
+"""What is wanted of the student: so many times faster and smaller, and so much less BLEU at most."""
+
+
+def main() -> None:
+    """Do what is missing, and end with status 1 if the student is too slow, too large or too bad."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-distill"))
+    parser.add_argument("--teacher", type=Path, nargs="*", help="models that are trained already")
+    parser.add_argument("--minutes", type=float, default=240.0, help="of training the teacher")
+    parser.add_argument("--student-minutes", type=float, default=80.0)
+    parser.add_argument("--student", default="6-2")
+    parser.add_argument("--lines", type=int, default=29_000, help="training pairs that are used")
+    parser.add_argument("--threads", type=int, default=2)
+    flags = parser.parse_args()
+    print(describe_machine())
+    data, place = corpora() / "multi30k_en_de", flags.runs
+    pairs = first_lines(data, place, flags.lines)
+    valid = f"--valid-source {data / 'valid.en'} --valid-target {data / 'valid.de'}"
+    common = f"{TEXT} --training.threads {flags.threads} --training.validate-every 200"
+    teachers = flags.teacher or [place / "teacher"]
+    if not flags.teacher:
+        options = f"{common} {valid} {TEACHER} --training.minutes {flags.minutes}"
+        run("train", *pairs, "--run-dir", str(teachers[0]), *options.split())
+    run(
+        *("distill", *map(str, teachers), *pairs, *valid.split()),
+        *("--output", str(place / "distilled"), "--student", flags.student),
+        *("--threads", str(flags.threads)),
+    )
+    config = str(place / "distilled/student.toml")
+    options = f"{common} {STUDENT} --training.minutes {flags.student_minutes}"
+    run("train", config, "--run-dir", str(place / "student"), *options.split())
+    control = [*pairs, *valid.split(), "--run-dir", str(place / "control")]
+    run("train", config, *control, *options.split())
+    systems = {"teacher": teachers[0], "student": place / "student", "control": place / "control"}
+    sys.exit(0 if tell(systems, data / TEST) else 1)
+
+
+def first_lines(data: Path, place: Path, number: int) -> list[str]:
+    """Write the first pairs of the training text, and return them as flags."""
+    place.mkdir(parents=True, exist_ok=True)
+    flags = []
+    for flag, side in (("--source", "en"), ("--target", "de")):
+        lines = read_lines(data / f"train.{side}")[:number]
+        path = place / f"train.{side}"
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        flags += [flag, str(path)]
+    return flags
+
+
+def tell(systems: dict[str, Path], test: Path) -> bool:
+    """Print BLEU, size and time of each model in float32 and int8; tell whether the student is what is wanted."""
+    sources, reference = read_lines(test.with_suffix(".en")), read_lines(test.with_suffix(".de"))
+    outputs, seconds, sizes = {}, {}, {}
+    precisions: tuple[Precision, ...] = ("float32", "int8")
+    for name, model in systems.items():
+        sizes[name] = (model / "model/model.safetensors").stat().st_size
+        for dtype in precisions:
+            beam = 4 if name == "teacher" else 1
+            outputs[name, dtype], seconds[name, dtype] = decode(model, sources, dtype, beam)
+    for (name, dtype), output in outputs.items():
+        baseline = outputs["teacher", "float32"]
+        (bleu,) = compare(output, baseline, [reference], ("bleu",), target_lang="de")
+        print(
+            f"{name}, {dtype}: BLEU {bleu.system.value:.2f} ({bleu.difference:+.2f} against the teacher, p = {bleu.p_value:.4f}), "
+            f"{sizes[name] / 1e6:.1f} MB of weights on disk, {seconds[name, dtype]:.2f} processor seconds for {len(sources):,} sentences"
+        )
+        if (name, dtype) == ("student", "float32"):
+            lost = -bleu.difference
+    export = systems["student"] / "ctranslate2"
+    if not export.exists():
+        files = ("--format", "ctranslate2", "--output", str(export))
+        print(run("export", str(systems["student"]), *files).output)
+    faster = seconds["teacher", "float32"] / seconds["student", "float32"]
+    smaller = sizes["teacher"] / sizes["student"]
+    print(
+        f"the student is {faster:.1f} times faster and {smaller:.1f} times smaller, {lost:.2f} BLEU below"
+    )
+    return faster >= FASTER and smaller >= SMALLER and lost <= WORSE
+
+
+def decode(model: Path, sources: list[str], dtype: Precision, beam: int) -> tuple[list[str], float]:
+    """Return the translations, and the processor seconds of the faster of two readings on one thread."""
+    translator = Translator.load(model, dtype=dtype, threads=1)
+    times = []
+    for _ in range(2):
+        started = time.process_time()
+        found = translator.translate(sources, beam_size=beam)
+        times.append(time.process_time() - started)
+    return [each.text.replace("\n", " ") for each in found], min(times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""The ``distill`` command: what a teacher writes becomes the corpus that a smaller student learns from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from interlingua.cli_flags import MachineFlags, SearchFlags, SyntheticFlags, ValidFlags
+from interlingua.cli_streams import print_json, refuse_missing_text, say
+from interlingua.errors import ConfigError
+
+if TYPE_CHECKING:
+    from interlingua.config import RunConfig
+    from interlingua.requests.request import TranslateOptions
+    from interlingua.training.synthetic import SyntheticCorpus
+
+__all__ = ["DistillFlags", "distill"]
+
+CONFIG = "student.toml"
+N_BEST = 5
+"""Candidates of which the nearest to the reference is taken, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistillFlags:
+    """What is taken of a teacher, and the student that is to learn it."""
+
+    n_best: int | None = None
+    """With --target: of N candidates the nearest to the target line is taken. Usually 5."""
+    nearness: Literal["chrf", "bleu"] = "chrf"
+    """By which score of a sentence that is."""
+    student: Literal["6-1", "6-2", "12-1", "12-2"] = "6-2"
+    """Layers of the student's encoder and decoder; its width is half the teacher's."""
+    width: int | None = None
+    """Width of the student instead (d_model); its feed-forward sublayers are four times as wide."""
+
+
+_DISTILL, _SEARCH, _SYNTHETIC = DistillFlags(), SearchFlags(), SyntheticFlags()
+_VALID, _MACHINE = ValidFlags(), MachineFlags()
+
+
+def distill(
+    *teacher: Path,
+    source: Path,
+    target: Path | None = None,
+    output: Path,
+    how: DistillFlags = _DISTILL,
+    search: SearchFlags = _SEARCH,
+    keep: SyntheticFlags = _SYNTHETIC,
+    valid: ValidFlags = _VALID,
+    machine: MachineFlags = _MACHINE,
+) -> None:
+    """Translate the sources of a corpus by a teacher, for a smaller student to learn from.
+
+    Writes distilled.SOURCE and distilled.TARGET, and student.toml, which trains the student (Kim and Rush 2016). The same
+    command goes on where it was stopped. What the teacher is least sure of goes, and what clean would drop.
+
+    Args:
+        teacher: run folders or model folders; several, with the same vocabulary, write together.
+        source: source text of the training pairs, one sentence a line.
+        target: its translation by people: of the best candidates of the teacher the nearest to it is taken.
+        output: folder for the corpus and the configuration.
+    """
+    if not teacher:
+        raise ConfigError("no teacher is given; name a run folder or a model folder")
+    for path in (source, target, valid.valid_source, valid.valid_target):
+        refuse_missing_text(path)
+    options = _options(how, search, target)
+    from interlingua.bulk.worker import Recipe, open_translator
+    from interlingua.cli_synthetic import (
+        RUN,
+        TRANSLATED,
+        check_languages,
+        check_output,
+        describe,
+        in_words,
+        make_corpus,
+        save_run,
+        width_of,
+    )
+    from interlingua.training.synthetic import SyntheticCorpus
+
+    if len(teacher) > 1 and search.dtype != "auto":
+        raise ConfigError("several teachers go without --dtype; leave it out")
+    recipe = Recipe(
+        model=teacher[0],
+        adapter=None,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        options=options,
+        form="scored",
+        ensemble=teacher[1:],
+    )
+    translator = open_translator(recipe)
+    check_languages(teacher[0], translator, source, target)
+    job = SyntheticCorpus(
+        text=source,
+        translated=output / TRANSLATED / source.name,
+        source=output / f"distilled.{translator.source_lang}",
+        target=output / f"distilled.{translator.target_lang}",
+        text_is="source",
+        reference=target,
+        nearness=how.nearness,
+        keep=keep.keep,
+        min_score=keep.min_score,
+    )
+    config = _student(job, how, valid, width_of(teacher[0]), output)
+    own = (job.source.name, job.target.name, CONFIG, RUN)
+    check_output(output, own, (source, target, valid.valid_source, valid.valid_target))
+    written = make_corpus(recipe, translator, job, keep)
+    if written is None:
+        return
+    told = describe(written, job, recipe, output, nearness=how.nearness, student=how.student)
+    save_run(config, output / CONFIG)
+    print_json(told) if keep.json else say(in_words(written, job))
+
+
+def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> "TranslateOptions":
+    n_best = how.n_best or (N_BEST if target else 1)
+    if n_best < 1:
+        raise ConfigError(f"--n-best must be at least 1, not {n_best}")
+    if n_best > 1 and target is None:
+        raise ConfigError("--n-best needs --target, which tells the best of them; give it too")
+    options: dict[str, object] = {
+        "n_best": n_best,
+        "beam_size": search.beam_size or max(N_BEST, n_best),
+        "length_penalty": search.length_penalty,
+        "batch_tokens": search.batch_tokens,
+    }
+    return cast("TranslateOptions", {name: x for name, x in options.items() if x is not None})
+
+
+def _student(
+    job: "SyntheticCorpus",
+    how: DistillFlags,
+    valid: ValidFlags,
+    teacher_width: int,
+    output: Path,
+) -> "RunConfig":
+    """Return the configuration of a student.
+
+    Raises:
+        ConfigError: a width that cannot be built, or half of the validation text.
+    """
+    from interlingua.cli_synthetic import RUN
+    from interlingua.config_files import load_config
+
+    encoder, decoder = how.student.split("-")
+    width = how.width if how.width is not None else teacher_width // 2
+    if width < 2 or width % 2:
+        raise ConfigError(f"--width must be even and at least 2, not {width}")
+    heads = next(n for n in (8, 4, 2, 1) if width % n == 0 and (width // n >= 32 or n == 1))
+    chosen: dict[str, str | tuple[str, ...]] = {
+        "run_dir": str(output / RUN),
+        "corpus.source": str(job.source),
+        "corpus.target": str(job.target),
+        "corpus.source_lang": job.source.suffix.removeprefix("."),
+        "corpus.target_lang": job.target.suffix.removeprefix("."),
+        "model.encoder_layers": encoder,
+        "model.decoder_layers": decoder,
+        "model.d_model": str(width),
+        "model.d_ff": str(4 * width),
+        "model.heads": str(heads),
+        "decoding.beam_size": "1",
+    }
+    for name in ("valid_source", "valid_target"):
+        if (path := getattr(valid, name)) is not None:
+            chosen[f"corpus.{name}"] = str(path)
+    return load_config(None, chosen)

@@ -1,0 +1,169 @@
+"""What ``back-translate`` and ``distill`` share: a text translated part by part, its cost told before, and its filter."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from interlingua.bulk.parts import Part
+from interlingua.bulk.worker import Recipe
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.cli_bulk import translate_files, waiting_parts
+from interlingua.cli_flags import ShowFlags, SyntheticFlags
+from interlingua.cli_streams import note
+from interlingua.config import RunConfig
+from interlingua.config_files import save_config
+from interlingua.corpus.lines import count_lines
+from interlingua.corpus.parallel import language_of
+from interlingua.errors import ConfigError, CorpusError, OutputError
+from interlingua.files import write_text
+from interlingua.training.progress import in_words as duration
+from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
+from interlingua.translator import Translator
+
+__all__ = [
+    "check_languages",
+    "check_output",
+    "describe",
+    "in_words",
+    "make_corpus",
+    "save_run",
+    "width_of",
+]
+
+TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
+SAMPLE_LINES = 64
+"""Lines that are translated to tell how long all will take."""
+
+
+def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) -> None:
+    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
+
+    Args:
+        output: the folder.
+        own: names that the command writes there, besides the translations and the report.
+        read: files that the command reads.
+
+    Raises:
+        OutputError: such a folder, or a file of that name.
+    """
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; give the name of a folder")
+    place = output.resolve()
+    for path in filter(None, read):
+        if place in path.resolve().parents:
+            raise OutputError(f"{output}: holds {path}, which is read; give another --output")
+    if output.is_dir():
+        others = {each.name for each in output.iterdir() if not each.name.startswith(".")}
+        if others := others - {TRANSLATED, REPORT, *own}:
+            raise OutputError(
+                f"{output}: holds {min(others)}, which this command did not write; give another --output"
+            )
+
+
+def check_languages(model: Path, translator: Translator, text: Path, other: Path | None) -> None:
+    """Refuse a model that translates in the other direction than the names of the files tell.
+
+    Args:
+        model: what to call it.
+        translator: the model.
+        text: what it is to read.
+        other: text in the language that it is to write, if there is any.
+
+    Raises:
+        ConfigError: it reads the language that it should write, or writes the one that it should read.
+    """
+    reads, writes = translator.source_lang, translator.target_lang
+    told, wanted = language_of(text), language_of(other) if other else None
+    if reads == writes:
+        return
+    if told == writes or (wanted is not None and wanted == reads):
+        raise ConfigError(
+            f"{model}: translates {reads} into {writes}, but {text} is to be translated"
+            f"{f' into {wanted}' if wanted else ''}; give a model of the other direction"
+        )
+
+
+def width_of(model: Path) -> int:
+    """Return the width of a model that can be opened (d_model)."""
+    config = json.loads((find_model_folder(model) / "config.json").read_text(encoding="utf-8"))
+    return int(config["architecture"]["d_model"])
+
+
+def make_corpus(
+    recipe: Recipe, translator: Translator, job: SyntheticCorpus, flags: SyntheticFlags
+) -> Written | None:
+    """Translate the text of ``job``, or what is left of it, and write the corpus; None in a dry run.
+
+    Raises:
+        ConfigError: a flag out of range, or a folder with parts that another model or option left.
+        CorpusError: a text is missing, empty, not UTF-8, or no line of it is left.
+        ModelError: the model gives not-a-number.
+        OutputError: something cannot be written.
+    """
+    job.check()
+    if flags.part_lines < 1:
+        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
+    folder = job.translated.parent
+    waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
+    if not count_lines(job.text):
+        raise CorpusError(f"{job.text}: is empty; give a file with one sentence a line")
+    if waiting:
+        note(tell_cost(waiting, recipe, translator))
+    if flags.dry_run:
+        return None
+    translate_files(str(job.text), str(folder), recipe, ShowFlags(part_lines=flags.part_lines))
+    return write_synthetic(job)
+
+
+def tell_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> str:
+    """Translate a few lines from all over the text, and tell how long the rest will take."""
+    parts = [waiting[place * len(waiting) // 4] for place in range(4)]
+    lines = [line for part in dict.fromkeys(parts) for line in part.read()]
+    step = max(1, len(lines) // SAMPLE_LINES)
+    sample = [line for line in lines[::step] if line.strip()][:SAMPLE_LINES]
+    started = time.monotonic()
+    translator.translate(sample, **recipe.options)
+    seconds = time.monotonic() - started
+    taken = sum(len(line.encode("utf-8")) + 1 for line in sample)
+    whole = sum(part.end - part.start for part in waiting)
+    return (
+        f"{sum(part.num_lines for part in waiting):,} lines to translate, about "
+        f"{duration(seconds * whole / max(taken, 1))} ({len(sample)} of them took {seconds:.1f} s)"
+    )
+
+
+def in_words(written: Written, job: SyntheticCorpus) -> str:
+    """Tell a person what the corpus came to."""
+    return (
+        f"{written.pairs:,} pairs of {written.lines:,} lines, in {job.source} and {job.target}\n"
+        + "".join(f"  dropped, {reason}: {count:,}\n" for reason, count in written.dropped.items())
+    )
+
+
+def save_run(config: RunConfig, path: Path) -> None:
+    """Write a configuration that ``train`` takes, and say so."""
+    save_config(config, path)
+    note(f"next: interlingua train {path}")
+
+
+def describe(
+    written: Written, job: SyntheticCorpus, recipe: Recipe, output: Path, **settings: Any
+) -> dict[str, Any]:
+    """Keep in ``report.json`` what the corpus came to and how it was made, and return it."""
+    options = {name: value for name, value in recipe.options.items() if value is not None}
+    told = {
+        **asdict(written),
+        "source": str(job.source),
+        "target": str(job.target),
+        "models": [str(model) for model in (recipe.model, *recipe.ensemble)],
+        "text": str(job.text),
+        "keep": job.keep,
+        "min_score": job.min_score,
+        "options": options,
+        **settings,
+    }
+    write_text(output / REPORT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    return told

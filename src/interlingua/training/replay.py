@@ -1,0 +1,299 @@
+"""A run trained again from its own folder: do the first updates give the losses that it wrote down?
+
+The ids in ``shards/`` are what was trained on, so that the text is needed only to say that it is still the same. The
+updates are made by the loop that made them first, in a temporary folder; the run itself is not touched.
+"""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from interlingua.checkpoints.model_folder import BuildModel
+from interlingua.config import RunConfig
+from interlingua.corpus.fingerprint import fingerprint
+from interlingua.errors import ConfigError, CorpusError, ModelError
+from interlingua.hardware import prepare_cpu
+from interlingua.model.building import build_encoder_decoder
+from interlingua.training.loop import LOG_EVERY
+from interlingua.training.prepare import reopen
+from interlingua.training.progress import TrainingProgress
+from interlingua.training.run import train_again
+from interlingua.training.run_folder import RunFolder
+
+__all__ = ["TOLERANCE", "LossPair", "Replayed", "compare_losses", "replay"]
+
+TOLERANCE = 0.02
+"""By so much of itself a loss may differ where another machine, or the clock, had a say in it."""
+
+_MACHINE = (
+    *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
+    *("device", "dtype", "kernels", "cuda"),
+)
+"""What the last bit of a loss depends on, of all that ``environment.json`` tells."""
+
+_OLD_DECIMALS = 4
+"""Earlier versions wrote no more of a loss; validations still do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossPair:
+    """A loss that a run wrote down, and the one that came out now."""
+
+    step: int
+    kind: Literal["training", "validation"]
+    """``training``: the mean of the updates since the record before; ``validation``: of the held-back pairs."""
+    before: float | None
+    """None: no update had a loss that is a number."""
+    now: float | None
+    is_equal: bool
+    """Bit for bit, as far as the run wrote it down."""
+
+    @property
+    def difference(self) -> float:
+        """How far the two are apart, in parts of the first; infinite if only one is a number."""
+        if self.before is None or self.now is None:
+            return 0.0 if self.before is self.now else float("inf")
+        return abs(self.now - self.before) / max(abs(self.before), 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What training again has shown."""
+
+    run: Path
+    steps: int
+    losses: tuple[LossPair, ...]
+    reasons: tuple[str, ...]
+    """Why the last bits need not be the same; none if they must."""
+    signal: int | None = None
+    """The signal that stopped it, if one did."""
+
+    @property
+    def differs(self) -> LossPair | None:
+        """The first loss that is not what it should be: equal, or within ``TOLERANCE`` if there are ``reasons``."""
+        for pair in self.losses:
+            if not pair.is_equal and (not self.reasons or pair.difference > TOLERANCE):
+                return pair
+        return None
+
+    def to_text(self) -> str:
+        """Tell a person."""
+        lines = [
+            f"step {pair.step:>6,} {pair.kind:<10} {_number(pair.before)}  {_number(pair.now)}  {_verdict(pair)}"
+            for pair in self.losses
+        ]
+        lines += [f"need not be equal to the last bit: {reason}" for reason in self.reasons]
+        lines.append(self._conclusion())
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Tell a program."""
+        found = self.differs
+        return {
+            "run": self.run,
+            "steps": self.steps,
+            "equal": all(pair.is_equal for pair in self.losses),
+            "tolerance": TOLERANCE if self.reasons else 0.0,
+            "differs_at": found.step if found else None,
+            "reasons": self.reasons,
+            "losses": [asdict(pair) for pair in self.losses],
+        }
+
+    def _conclusion(self) -> str:
+        if found := self.differs:
+            since = max((p.step for p in self.losses if p.step < found.step), default=0)
+            where = f"update {found.step:,}"
+            if found.kind == "training":
+                where = f"one of the updates {since + 1:,} to {found.step:,}"
+            return f"{self.run}: differs first at {where}"
+        told = f"{self.run}: the first {self.steps:,} updates give the same losses, "
+        if all(pair.is_equal for pair in self.losses):
+            return f"{told}{len(self.losses)} of {len(self.losses)} to the last bit that was written down"
+        largest = max(pair.difference for pair in self.losses)
+        return f"{told}but for {largest:.2%} at most; up to {TOLERANCE:.0%} is taken for the same"
+
+
+def replay(
+    run: Path,
+    *,
+    steps: int = 100,
+    build_model: BuildModel = build_encoder_decoder,
+    console: Console | None = None,
+) -> Replayed:
+    """Train the first updates of a run again, and compare the losses with those in its ``metrics.jsonl``.
+
+    Args:
+        run: the run folder; nothing in it is written.
+        steps: updates, rounded up to the next record of the run; no more than the run has records of.
+        build_model: what made the model, if it was none of this package's own.
+        console: where progress goes, by default standard error.
+
+    Raises:
+        ConfigError: no update is asked for.
+        ModelError: there is no run, it has no records, or the model that it began with is gone.
+        CorpusError: a text that it was trained on has been changed, or its shards are damaged.
+    """
+    if steps < 1:
+        raise ConfigError(f"--steps must be at least 1, not {steps}")
+    folder = RunFolder(run)
+    prepared = reopen(folder)
+    environment = _read_environment(folder)
+    records = read_losses(folder)
+    last = _last_record(records, steps, folder)
+    progress = TrainingProgress(console or Console(stderr=True))
+    for remark in check_text(folder, prepared.config):
+        progress.say(remark)
+    prepare_cpu(prepared.config.training.threads or environment.get("threads"))
+    with tempfile.TemporaryDirectory(prefix="interlingua-replay-") as scratch:
+        again = RunFolder(Path(scratch))
+        signal = train_again(
+            replace(prepared, folder=again), last, build_model=build_model, progress=progress
+        )
+        found = read_losses(again)
+        reasons = (
+            *_other_machine(environment, _read_environment(again)),
+            *_clock(prepared.config),
+        )
+    # What was validated at the last step came after its record, and is not made again.
+    wanted = [
+        r for r in records if r["step"] < last or (r["step"], r["kind"]) == (last, "training")
+    ]
+    if signal is not None:
+        wanted = wanted[: len(found)]
+    return Replayed(run, last, compare_losses(wanted, found), reasons, signal)
+
+
+def compare_losses(
+    before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]
+) -> tuple[LossPair, ...]:
+    """Put the losses of two sets of records beside each other; one that is missing now differs."""
+    again = {(record["kind"], record["step"]): record["loss"] for record in now}
+    pairs = []
+    for record in before:
+        kind, step, then = record["kind"], record["step"], record["loss"]
+        loss = again.get((kind, step))
+        as_written = {loss} if loss is None else {loss, round(loss, _OLD_DECIMALS)}
+        is_equal = then in as_written and (kind, step) in again
+        pairs.append(LossPair(step, kind, then, loss, is_equal))
+    return tuple(pairs)
+
+
+def read_losses(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return the records of a run that hold a loss, in their order; none if it has none.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    try:
+        lines = folder.metrics.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder.metrics}: cannot be read ({error})") from error
+    found = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            record = json.loads(line)
+            if record["kind"] in ("training", "validation"):
+                found.append({name: record[name] for name in ("kind", "step", "loss")})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"{folder.metrics}, line {number}: is no record of a run ({error}); take a whole copy of the run"
+            ) from error
+    return found
+
+
+def check_text(folder: RunFolder, config: RunConfig) -> list[str]:
+    """Compare the text of a run with its lock; return what a user should know.
+
+    Raises:
+        CorpusError: a file is there and holds something else, or the lock cannot be read.
+    """
+    try:
+        locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
+        files = {name: entry["sha256"] for name, entry in locked.items()}
+        for entry in locked.values():
+            files |= {each["path"]: each["sha256"] for each in entry.get("unpacked_from", ())}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorpusError(
+            f"{folder.corpus_lock}: cannot be read ({error}); take a whole copy of the run"
+        ) from error
+    gone = []
+    for name, sha256 in files.items():
+        path = _place_now(name, folder, config)
+        if not path.is_file():
+            gone.append(name)
+        elif fingerprint([path])[path.as_posix()]["sha256"] != sha256:
+            raise CorpusError(
+                f"{path}: is not the text that {folder.path} was trained on, by the SHA-256 in {folder.corpus_lock}; "
+                "put that text back, or train anew"
+            )
+    return [f"{name}: is not there any more; its ids in {folder.shards} are" for name in gone]
+
+
+def _place_now(name: str, folder: RunFolder, config: RunConfig) -> Path:
+    """Return where a text is: what lay in the run lies in it still, wherever the run is now."""
+    path = Path(name)
+    if config.run_dir is not None and path.is_relative_to(config.run_dir):
+        return folder.path / path.relative_to(config.run_dir)
+    return path
+
+
+def _last_record(records: Sequence[dict[str, Any]], steps: int, folder: RunFolder) -> int:
+    """Return the first recorded update from ``steps`` on, or the last one of all."""
+    recorded = [record["step"] for record in records if record["kind"] == "training"]
+    if not recorded:
+        raise ModelError(
+            f"{folder.metrics}: has no loss of training, which is written every {LOG_EVERY} updates; "
+            "train the run further, then replay it"
+        )
+    return next((step for step in recorded if step >= steps), recorded[-1])
+
+
+def _read_environment(folder: RunFolder) -> dict[str, Any]:
+    try:
+        told = json.loads(folder.environment.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{folder.environment}: cannot be read ({error}); take a whole copy of the run"
+        ) from error
+    return told if isinstance(told, dict) else {}
+
+
+def _other_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Say in what the machine, or what computes on it, is another one than the run wrote down."""
+    told = [name for name in _MACHINE if name in before]
+    found = [
+        f"{name} was {before[name]}, and is {now.get(name)}"
+        for name in told
+        if before[name] != now.get(name)
+    ]
+    if untold := [name for name in _MACHINE if name not in before]:
+        found.append(f"environment.json does not tell {', '.join(untold)}")
+    return found
+
+
+def _clock(config: RunConfig) -> list[str]:
+    """Say that the clock decided how large the updates were, if it did."""
+    training = config.training
+    if training.minutes is None or training.schedule in (None, "inverse-sqrt"):
+        return []
+    return [
+        f"training.minutes = {training.minutes:g} with training.schedule = {training.schedule}: "
+        "the learning rate follows the clock"
+    ]
+
+
+def _number(loss: float | None) -> str:
+    return "none" if loss is None else f"{loss:.9g}"
+
+
+def _verdict(pair: LossPair) -> str:
+    if pair.is_equal:
+        return "equal"
+    return "missing" if pair.now is None else f"differs by {pair.difference:.2%}"

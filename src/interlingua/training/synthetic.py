@@ -1,0 +1,255 @@
+"""A parallel corpus of which a model wrote one side: by back-translation, or by the teacher of a student.
+
+What the model wrote lies in a file of lines as ``bulk.worker.scored_line`` makes them. Of each line one candidate is chosen,
+those that the model is least sure of go, then those that break a rule of ``clean``; what stays is written as two files.
+"""
+
+import json
+import math
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.cleaning import CleaningJob, clean_corpus
+from interlingua.corpus.lines import read_blocks
+from interlingua.corpus.plain_sides import PlainSides
+from interlingua.corpus.word_noise import WordNoise
+from interlingua.errors import ConfigError, CorpusError
+from interlingua.evaluation.metrics import sentence_bleu, sentence_chrf
+from interlingua.files import replace_file, temporary_neighbour
+
+__all__ = ["Candidate", "SyntheticCorpus", "Written", "read_candidates", "write_synthetic"]
+
+_LINES = 10_000
+_UNUSABLE = ("empty", "empty-output", "max-length", "repetition", "truncated-source")
+"""Marks of a translation that is no translation of its whole line."""
+
+Nearness = Literal["chrf", "bleu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of the translations of a line."""
+
+    text: str
+    score: float
+    """Mean log-probability of its tokens."""
+    flags: tuple[str, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it says something, and ends where the line ends."""
+        return bool(self.text.strip()) and not set(self.flags) & set(_UNUSABLE)
+
+
+def read_candidates(line: str) -> list[Candidate]:
+    """Read what ``scored_line`` wrote: the translations of one line, best first."""
+    return [Candidate(text, float(score), tuple(flags)) for text, score, flags in json.loads(line)]
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticCorpus:
+    """What becomes of a translated text.
+
+    Attributes:
+        text: the text, one sentence a line.
+        translated: its candidates, line by line.
+        source, target: the files to write.
+        text_is: the side that ``text`` is of; the model wrote the other.
+        reference: translations of ``text`` by people; of the candidates the nearest to it is taken, else the first.
+        nearness: by what nearness is measured.
+        keep: share of the lines that stays, those with the highest score.
+        min_score: lines with a lower score go in any case.
+        noise: put on the side that the model wrote, at the very end.
+    """
+
+    text: Path
+    translated: Path
+    source: Path
+    target: Path
+    text_is: Literal["source", "target"]
+    reference: Path | None = None
+    nearness: Nearness = "chrf"
+    keep: float = 1.0
+    min_score: float | None = None
+    noise: WordNoise | None = None
+
+    def check(self) -> None:
+        """Raise a ConfigError for a share or a score that cannot be meant."""
+        if not 0.0 < self.keep <= 1.0:
+            raise ConfigError(f"--keep must be above 0 and at most 1, not {self.keep:g}")
+        if self.min_score is not None and not self.min_score <= 0.0:
+            raise ConfigError(
+                f"--min-score is a mean log-probability, 0 at most, not {self.min_score:g}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a synthetic corpus came to."""
+
+    lines: int
+    """Of the text."""
+    pairs: int
+    """In the files."""
+    dropped: dict[str, int]
+    """By the reason: ``no translation``, ``low score``, or a rule of ``clean``."""
+    threshold: float
+    """The lowest score that stayed, before ``clean``."""
+    not_first: int = 0
+    """Lines for which another than the likeliest candidate is nearer to the reference."""
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What was chosen of each line: its score, or not-a-number where nothing is usable."""
+
+    scores: list[float] = field(default_factory=list)
+    not_first: int = 0
+
+
+def write_synthetic(job: SyntheticCorpus) -> Written:
+    """Choose, filter and write; the two files appear whole or not at all.
+
+    Raises:
+        ConfigError: see :meth:`SyntheticCorpus.check`.
+        CorpusError: the files have other numbers of lines, or no line is left.
+        OutputError: something cannot be written.
+    """
+    job.check()
+    scratch = temporary_neighbour(job.source.with_name(f"{job.source.name}.pairs"))
+    try:
+        chosen = scratch / "chosen"
+        choice = _choose(job, chosen)
+        scores = np.array(choice.scores)
+        stays, threshold = _select(scores, job)
+        dropped = Counter(
+            {
+                "no translation": int(np.isnan(scores).sum()),
+                "low score": int((~np.isnan(scores) & ~stays).sum()),
+            }
+        )
+        cleaned = None
+        if stays.any():
+            pairs = scratch / f"source{job.source.suffix}", scratch / f"target{job.target.suffix}"
+            _write_pairs(job, chosen, stays, pairs)
+            rules = CleaningJob(PlainSides.of(*pairs), scratch / "cleaned")
+            cleaned = clean_corpus(rules, processes=1)
+            dropped.update(cleaned.counts)
+        if cleaned is None or not cleaned.kept:
+            raise CorpusError(
+                f"{job.text}: no line is left ({_in_words(dropped)}); is this the language that the model reads, and has it "
+                "learnt enough? Else lower --min-score or raise --keep"
+            )
+        _finish(job, cleaned.outputs)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return Written(
+        lines=len(scores),
+        pairs=cleaned.kept,
+        dropped={reason: count for reason, count in dropped.items() if count},
+        threshold=threshold,
+        not_first=choice.not_first,
+    )
+
+
+def _in_words(dropped: Counter[str]) -> str:
+    return ", ".join(f"{reason}: {count:,}" for reason, count in dropped.items() if count)
+
+
+def _read(path: Path) -> Iterator[str]:
+    for block in read_blocks(path, _LINES):
+        yield from block.lines
+
+
+def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
+    """Write the candidate that is taken of each line."""
+    choice = _Choice()
+    nearness = {"chrf": sentence_chrf, "bleu": sentence_bleu}[job.nearness]
+    files = [job.translated, *([job.reference] if job.reference else [])]
+    with chosen.open("w", encoding="utf-8", newline="\n") as file:
+        for candidates, *reference in _in_step(files):
+            found = [each for each in read_candidates(candidates) if each.is_usable]
+            best = _nearest(found, reference[0], nearness) if reference else 0
+            choice.not_first += best > 0
+            choice.scores.append(found[best].score if found else math.nan)
+            file.write((found[best].text if found else "") + "\n")
+    return choice
+
+
+def _nearest(
+    found: list[Candidate], reference: str, nearness: Callable[[str, list[str]], float]
+) -> int:
+    """Return the place of the candidate nearest to the reference; the likelier one of two that are as near."""
+    if len(found) < 2 or not reference.strip():
+        return 0
+    near = [nearness(each.text, [reference]) for each in found]
+    return near.index(max(near))
+
+
+def _select(scores: NDArray[np.float64], job: SyntheticCorpus) -> tuple[NDArray[np.bool_], float]:
+    """Return which lines stay, and the lowest score among them."""
+    stays = ~np.isnan(scores)
+    if job.min_score is not None:
+        stays &= np.nan_to_num(scores, nan=-np.inf) >= job.min_score
+    if not stays.any():
+        return stays, 0.0
+    ranked = np.sort(scores[stays])[::-1]
+    threshold = float(ranked[max(1, math.ceil(job.keep * len(ranked))) - 1])
+    return stays & (np.nan_to_num(scores, nan=-np.inf) >= threshold), threshold
+
+
+def _write_pairs(
+    job: SyntheticCorpus, chosen: Path, stays: NDArray[np.bool_], pairs: tuple[Path, Path]
+) -> None:
+    """Write the lines that stay, source and target."""
+    with ExitStack() as opened:
+        source, target = (
+            opened.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in pairs
+        )
+        given, written = (source, target) if job.text_is == "source" else (target, source)
+        for (line, text), stay in zip(_in_step([job.text, chosen]), stays.tolist(), strict=True):
+            if stay:
+                given.write(line + "\n")
+                written.write(text + "\n")
+
+
+def _finish(job: SyntheticCorpus, cleaned: tuple[Path, ...]) -> None:
+    """Put the files in their places, with noise on the side that the model wrote."""
+    written = job.target if job.text_is == "source" else job.source
+    with ExitStack() as opened:
+        for path, place in zip(cleaned, (job.source, job.target), strict=True):
+            file = opened.enter_context(replace_file(place))
+            if job.noise is None or place != written:
+                with path.open("rb") as content:
+                    shutil.copyfileobj(content, file)
+                continue
+            for line in _read(path):
+                file.write(job.noise.apply(line).encode("utf-8") + b"\n")
+
+
+def _in_step(paths: list[Path]) -> Iterator[tuple[str, ...]]:
+    """Read files side by side.
+
+    Raises:
+        CorpusError: one ends before the others.
+    """
+    streams = [_read(path) for path in paths]
+    for number in range(1, 1 << 62):
+        lines = [next(stream, None) for stream in streams]
+        ended = [path for path, line in zip(paths, lines, strict=True) if line is None]
+        if len(ended) == len(paths):
+            return
+        if ended:
+            other = next(path for path in paths if path not in ended)
+            raise CorpusError(
+                f"{ended[0]} has {number - 1:,} lines, and {other} has more; line N of one must belong to line N of the other"
+            )
+        yield tuple(line for line in lines if line is not None)

@@ -1,0 +1,121 @@
+"""A run trained again from its own folder: the same losses, or where they part, and which text has been changed."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
+TRAIN = (
+    "train --source train.ro --target train.en --model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 16 "
+    "--model.d-ff 16 --model.heads 2 --model.dropout 0.1 --batching.batch-tokens 60 --training.threads 1 "
+    "--training.steps 60 --training.validate-every 30 --training.validate-sentences 4 --run-dir run"
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus and a run of it."""
+    folder = tmp_path_factory.mktemp("replay")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        pairs = [(a, b, c) for a in NUMBERS for b in NUMBERS for c in NUMBERS]
+        for lang, words in (("ro", {word: word for word in NUMBERS}), ("en", NUMBERS)):
+            text = "".join(" ".join(words[word] for word in pair) + "\n" for pair in pairs)
+            Path(f"train.{lang}").write_text(text)
+        assert main(TRAIN.split()) == 0
+    return folder
+
+
+@pytest.fixture
+def place(trained: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of it, current while the test runs."""
+    before = Path.cwd()
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    os.chdir(tmp_path)
+    yield tmp_path
+    os.chdir(before)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_comes_out_again_to_the_last_bit_without_its_text(
+    place: Path, capsys: Capture
+) -> None:
+    Path("train.ro").unlink()
+    shutil.move("run", "elsewhere")
+    before = files_of(Path("elsewhere"))
+    assert main(["replay", "elsewhere", "--steps", "41", "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["equal"]
+    assert found["reasons"] == []
+    assert [(pair["kind"], pair["step"]) for pair in found["losses"]] == [
+        ("training", 20),
+        ("validation", 30),
+        ("training", 40),
+        ("training", 60),
+    ]
+    assert "train.ro: is not there any more" in told.err
+    assert files_of(Path("elsewhere")) == before
+
+
+def test_it_is_told_where_the_losses_part(place: Path, capsys: Capture) -> None:
+    metrics = Path("run/metrics.jsonl")
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    second = next(line for line in lines if line["step"] == 20)
+    second["loss"] *= 1 + 1e-15
+    metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["replay", "run", "--steps", "20"]) == 1
+    out = capsys.readouterr().out
+    assert "differs first at one of the updates 1 to 20" in out
+    # On another machine so little says nothing, but two in a hundred do.
+    environment = json.loads(Path("run/environment.json").read_text())
+    Path("run/environment.json").write_text(json.dumps(environment | {"torch": "1.0"}))
+    assert main(["replay", "run", "--steps", "20"]) == 0
+    out = capsys.readouterr().out
+    assert "torch was 1.0, and is" in out
+    second["loss"] *= 1.03
+    metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["replay", "run", "--steps", "20"]) == 1
+
+
+def test_a_changed_text_is_refused_by_name(place: Path, capsys: Capture) -> None:
+    Path("train.en").write_text(Path("train.en").read_text().replace("five", "fife", 1))
+    assert main(["replay", "run"]) == 3
+    told = capsys.readouterr().err
+    assert "train.en: is not the text that run was trained on" in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "break_it", "status", "message"),
+    [
+        ("replay nowhere", "", 5, "nowhere: is no run"),
+        ("replay run --steps 0", "", 2, "--steps must be at least 1"),
+        ("replay run", "metrics.jsonl", 5, "has no loss of training"),
+        ("replay run", "corpus.lock", 3, "corpus.lock: cannot be read"),
+        ("replay run", "environment.json", 5, "environment.json: cannot be read"),
+        ("replay run", "shards/corpus.json", 3, "corpus.json: cannot be read"),
+        ("replay run", "shards/training/source_ids", 3, "source_ids: "),
+        ("replay run", "tokenizer/tokenizer.json", 4, "tokenizer"),
+    ],
+)
+def test_what_cannot_be_replayed_is_told_in_one_line(
+    place: Path, capsys: Capture, command: str, break_it: str, status: int, message: str
+) -> None:
+    if break_it:
+        Path("run", break_it).write_text("")
+    assert main(command.split()) == status
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1

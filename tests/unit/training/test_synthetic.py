@@ -1,0 +1,121 @@
+"""Which lines of a translated text become pairs, and which candidate of each."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.corpus.lines import read_lines
+from interlingua.corpus.word_noise import FILLER, WordNoise
+from interlingua.errors import ConfigError, CorpusError
+from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
+
+SENTENCES = [
+    "Der Hund läuft über die Wiese.",
+    "Eine Frau liest ein Buch im Park.",
+    "Zwei Kinder spielen am Strand.",
+    "Ein Mann fährt mit dem Fahrrad.",
+]
+OUTPUTS = [
+    "The dog runs across the meadow.",
+    "A woman reads a book in the park.",
+    "Two children play on the beach.",
+    "A man rides a bicycle.",
+]
+
+
+def make_job(folder: Path, lines: list[list[list[object]]], **options: object) -> SyntheticCorpus:
+    """Write a text and what a model made of it."""
+    text, translated = folder / "text.de", folder / "translated"
+    text.write_text("".join(f"{line}\n" for line in SENTENCES), encoding="utf-8")
+    translated.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    given = {"text_is": "target", **options}
+    return SyntheticCorpus(
+        text=text,
+        translated=translated,
+        source=folder / "out.en",
+        target=folder / "out.de",
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def pairs_of(job: SyntheticCorpus) -> list[tuple[str, str]]:
+    return list(zip(read_lines(job.source), read_lines(job.target), strict=True))
+
+
+def test_lines_stay_that_the_model_is_surest_of(tmp_path: Path) -> None:
+    scored = [
+        [[text, score, []]] for text, score in zip(OUTPUTS, (-1.0, -3.0, -2.0, -0.5), strict=True)
+    ]
+    job = make_job(tmp_path, scored, keep=0.5)
+    assert write_synthetic(job) == Written(4, 2, {"low score": 2}, -1.0)
+    assert pairs_of(job) == [(OUTPUTS[0], SENTENCES[0]), (OUTPUTS[3], SENTENCES[3])]
+    job = make_job(tmp_path, scored, min_score=-2.0)
+    assert write_synthetic(job).pairs == 3
+
+
+def test_what_is_no_translation_or_breaks_a_rule_goes(tmp_path: Path) -> None:
+    scored = [
+        [["", 0.0, ["empty-output"]]],
+        [[OUTPUTS[1], -1.0, ["max-length"]]],
+        [[SENTENCES[2], -1.0, []]],
+        [[OUTPUTS[3], -9.0, ["term-missed"]]],
+    ]
+    job = make_job(tmp_path, scored)
+    assert write_synthetic(job).dropped == {"no translation": 2, "copied": 1}
+    assert pairs_of(job) == [(OUTPUTS[3], SENTENCES[3])]
+
+
+def test_of_several_candidates_the_nearest_to_the_reference_is_taken(tmp_path: Path) -> None:
+    scored = [[[OUTPUTS[(n + 1) % 4], -0.1, []], [OUTPUTS[n], -1.0, []]] for n in range(4)]
+    reference = tmp_path / "reference.en"
+    reference.write_text("".join(f"{line}\n" for line in [*OUTPUTS[:3], ""]), encoding="utf-8")
+    for nearness in ("chrf", "bleu"):
+        job = make_job(tmp_path, scored, text_is="source", reference=reference, nearness=nearness)
+        assert write_synthetic(job).not_first == 3  # of a blank reference nothing is near
+        assert read_lines(job.target) == [*OUTPUTS[:3], OUTPUTS[0]]
+        assert read_lines(job.source) == SENTENCES
+
+
+def test_noise_comes_last_and_leaves_the_other_side_alone(tmp_path: Path) -> None:
+    scored = [[[text, -1.0, []]] for text in OUTPUTS]
+    noise = WordNoise(drop=0.0, blank=1.0, reach=0)
+    job = make_job(tmp_path, scored, noise=noise)
+    write_synthetic(job)
+    assert read_lines(job.target) == SENTENCES
+    assert read_lines(job.source)[0] == " ".join([FILLER] * 6)
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    scored = [[[text, -1.0, []]] for text in OUTPUTS]
+    for wrong in ({"keep": 0.0}, {"keep": 1.5}, {"min_score": 0.5}):
+        with pytest.raises(ConfigError):
+            write_synthetic(make_job(tmp_path, scored, **wrong))
+    with pytest.raises(CorpusError, match="no line is left"):
+        write_synthetic(make_job(tmp_path, scored, min_score=-0.5))
+    with pytest.raises(CorpusError, match="3 lines"):
+        write_synthetic(make_job(tmp_path, scored[:3]))
+    assert not list(tmp_path.glob("out.*"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_noise_is_a_function_of_seed_and_text() -> None:
+    text = " ".join(f"w{n}" for n in range(2_000))
+    noisy = WordNoise().apply(text)
+    assert noisy == WordNoise().apply(text)
+    assert noisy != WordNoise(seed=2).apply(text)
+    words = noisy.split()
+    assert 1_700 < len(words) < 1_900
+    assert 120 < words.count(FILLER) < 250
+    moved = WordNoise(drop=0.0, blank=0.0).apply(text).split()
+    places = [int(word[1:]) for word in moved]
+    assert sorted(places) == list(range(2_000))
+    assert 1 < max(abs(place - n) for n, place in enumerate(places)) <= 3
+    assert WordNoise(drop=0.99).apply("eins zwei") in (
+        "eins",
+        "zwei",
+        "eins zwei",
+        "zwei eins",
+        FILLER,
+    )
+    assert WordNoise().apply("") == ""
