@@ -18,7 +18,8 @@ from running_server import GOLDEN, RunningServer, serving
 from server_attacks import attack_slowly, fuzz, leave, overload, percentile
 
 FLAGS = ("--max-per-client", "100000")
-TEXT = "3 1 2 4 5"
+TEXT = "3 1 2 4 5. " * 400
+"""A page, so that it is the model that has too much to do, and not this script, which shares its cores."""
 
 
 def main() -> int:
@@ -55,7 +56,7 @@ def main() -> int:
 def prove_overload(server: RunningServer, seconds: float) -> bool:
     """Find what can be answered, then ask for ten times as much."""
     capacity = 0.0
-    for rate in (25, 50, 100, 200, 400, 800, 1_600):
+    for rate in (5, 10, 20, 40, 80, 160):
         load = overload(server, TEXT, rate=rate, seconds=5)
         capacity = max(capacity, load.goodput)
         if load.refused or load.goodput < 0.9 * rate:

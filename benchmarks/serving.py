@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 
 import prove_argos
-from prove_commands import describe_machine
+from prove_commands import describe_machine, record
 from running_server import serving
 
 from interlingua.translator import Translator
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=3_000)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--dtype", default="auto", help="of our server")
+    parser.add_argument("--dtypes", default="float32,bfloat16,int8", help="of our server")
     parser.add_argument("--libretranslate", help="interpreter that has LibreTranslate")
     asked = parser.parse_args()
     print(describe_machine(), flush=True)
@@ -44,26 +44,30 @@ def main() -> None:
     translator = Translator.load(asked.run, threads=asked.threads)
     codes = translator.source_lang, translator.target_lang
     rows = []
-    flags = ("--dtype", asked.dtype)
-    with serving(asked.run, threads=asked.threads, flags=flags) as server:
-        for clients in (1, asked.clients):
-            some = texts if clients > 1 else texts[: max(200, len(texts) // 10)]
-            with get_context("spawn").Pool(1) as pool:
-                seconds, took = pool.apply(ask_all, (server.port, some, codes, clients))
-            rows.append((f"{clients} clients", len(some) / seconds, took))
+    for dtype in asked.dtypes.split(","):
+        with serving(asked.run, threads=asked.threads, flags=("--dtype", dtype)) as server:
+            for clients in (1, asked.clients):
+                some = texts if clients > 1 else texts[: max(200, len(texts) // 10)]
+                with get_context("spawn").Pool(1) as pool:
+                    seconds, took = pool.apply(ask_all, (server.port, some, codes, clients))
+                rows.append((f"ours, {clients} clients, {dtype}", len(some) / seconds, took))
     some = texts[: max(200, len(texts) // 10)]
     counts = sorted({1, asked.threads})
-    rows.append(fastest([one_by_one(asked.run, translator, some, count) for count in counts]))
+    for kind in ("float32", "int8"):
+        ways = [one_by_one(asked.run, translator, some, count, kind) for count in counts]
+        rows.append(fastest(ways))
     if asked.libretranslate:
         rows.append(fastest([through_libretranslate(asked, translator, some, n) for n in counts]))
-    first, many, *others = (rate for _, rate, _ in rows)
+    first = rows[0][1]
+    lines = ["| who | texts a second | beside the first row | p50 | p99 |", "|---|---|---|---|---|"]
     for name, rate, took in rows:
         ordered = sorted(took)
         p50, p99 = (1000 * ordered[int(len(ordered) * part)] for part in (0.5, 0.99))
-        print(f"{name:<42} {rate:8.1f} texts/s   p50 {p50:7.1f} ms   p99 {p99:7.1f} ms")
-    print(f"{asked.clients} clients are {many / first:.2f} x one after another")
-    for (name, _, _), rate in zip(rows[2:], others, strict=True):
-        print(f"and {many / rate:.2f} x {name}")
+        lines.append(
+            f"| {name} | {rate:,.0f} | {rate / first:.2f} x | {p50:.1f} ms | {p99:.1f} ms |"
+        )
+    print("\n".join(lines))
+    record("The server", f"make bench-serving, {len(texts):,} requests", "\n".join(lines))
 
 
 Row = tuple[str, float, list[float]]
@@ -108,7 +112,7 @@ async def _ask_all(
     return time.perf_counter() - start, took
 
 
-def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int) -> Row:
+def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int, kind: str) -> Row:
     """Translate text after text with CTranslate2, as LibreTranslate does."""
     import ctranslate2
 
@@ -119,7 +123,9 @@ def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "ct2"
         export_model(run, folder, format_name="ctranslate2", is_proved=False)
-        model = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=threads)
+        model = ctranslate2.Translator(
+            str(folder), inter_threads=1, intra_threads=threads, compute_type=kind
+        )
         took = []
         for text in texts:
             start = time.perf_counter()
@@ -127,7 +133,8 @@ def one_by_one(run: Path, translator: Translator, texts: list[str], threads: int
             found = model.translate_batch([tokens], beam_size=beam)[0].hypotheses[0]
             assert found is not None
             took.append(time.perf_counter() - start)
-    return f"one by one through CTranslate2, {threads} threads", len(texts) / sum(took), took
+    name = f"one by one through CTranslate2 without HTTP, {kind}, {threads} threads"
+    return name, len(texts) / sum(took), took
 
 
 def through_libretranslate(

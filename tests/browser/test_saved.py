@@ -27,6 +27,18 @@ def test_a_view_is_saved_as_picture_and_numbers(look: Any) -> None:
     assert json.loads(save(page, "JSON"))["tree"]["finished"][0]["text"] == "4 3 2 1"
 
 
+@pytest.mark.parametrize(("view", "wanted"), [("translate", {"1", "4"}), ("steps", {"Layer 1"})])
+def test_a_view_of_words_is_saved_as_a_picture(look: Any, view: str, wanted: set[str]) -> None:
+    page = look(view)
+    picture = ElementTree.fromstring(save(page, "SVG"))
+    texts = [each.text or "" for each in picture.iter() if each.tag.endswith("text")]
+    assert all(any(text.startswith(want) for text in texts) for want in wanted)
+    fills = {each.get("fill") for each in picture.iter() if each.tag.endswith("rect")}
+    assert len(fills - {"none"}) >= 3
+    assert save(page, "PNG").startswith(b"\x89PNG")
+    assert page.locator("body > .hidden").count() == 0
+
+
 def opened_offline(browser: Any, path: Path) -> tuple[Any, list[str]]:
     context = browser.new_context(offline=True)
     page, said = context.new_page(), []
@@ -68,5 +80,10 @@ def test_the_command_writes_a_page_with_every_view_of_a_sentence(
     ):
         page.get_by_role("link", name=name).click()
         page.wait_for_selector(wanted)
+    page.get_by_role("link", name="Translate").click()
+    page.locator(".pair p").nth(1).get_by_role("button").first.click()
+    page.wait_for_function(
+        "() => document.querySelector('.message').textContent.includes('Open the live page')"
+    )
     assert not said
     page.context.close()

@@ -1,6 +1,7 @@
 """Each view by what a person does and sees, on a desk and on a phone."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,7 +53,55 @@ def test_a_word_opens_what_else_could_stand_there(look: Any) -> None:
     page.wait_for_function(
         "word => document.querySelector('.output').textContent.trim().startsWith(word)", arg=other
     )
-    assert page.locator(".output").inner_text().strip() != "4 3 2 1"
+    chosen = page.locator(".output").inner_text().strip()
+    assert chosen != "4 3 2 1"
+    page.get_by_label("Colour words by probability").check()
+    page.wait_for_selector(".output.coloured")
+    assert page.locator(".output").inner_text().strip() == chosen
+    page.get_by_role("link", name="Beam tree").click()
+    page.wait_for_selector("tr.best td")
+    assert best(page) == chosen
+    page.get_by_role("link", name="Attention").click()
+    wait_text(page, "main strong", chosen)
+    page.get_by_role("link", name="Translate").click()
+    wait_text(page, ".output", chosen)
+    page.reload()
+    wait_text(page, ".output", chosen)
+    page.get_by_role("button", name="Let the model choose again").click()
+    wait_text(page, ".output", "4 3 2 1")
+    page.go_back()
+    wait_text(page, ".output", chosen)
+
+
+def test_a_word_is_chosen_in_one_of_two_sentences(look: Any) -> None:
+    page = look("translate", "1 2 3\n7 8 9")
+    wait_text(page, ".output", "9 8 7")
+    page.locator(".pair").nth(1).locator("p").nth(1).get_by_role("button").first.click()
+    others = page.get_by_role("region", name="Alternatives").locator(".chip")
+    others.nth(1).click()
+    page.wait_for_function(
+        "() => { const text = document.querySelector('.output').textContent; return text.includes('3 2 1') && !text.includes('9 8 7'); }"
+    )
+    chosen = page.locator(".output").inner_text()
+    page.reload()
+    page.wait_for_selector(".pair")
+    assert page.locator(".output").inner_text() == chosen
+
+
+def test_what_was_translated_is_remembered_in_every_view(look: Any) -> None:
+    page = look("translate")
+    for text, translated in (("7 8 9", "9 8 7"), ("5 5 1", "1 5 5")):
+        page.get_by_label("Text to translate").fill(text)
+        wait_text(page, ".output", translated)
+    page.get_by_role("link", name="Attention").click()
+    page.wait_for_selector(".heat-map")
+    page.get_by_role("link", name="Translate").click()
+    wait_text(page, ".output", "1 5 5")
+    page.get_by_text("History").click()
+    assert page.locator(".past li").count() == 3
+    page.locator(".past button", has_text="7 8 9").click()
+    wait_text(page, ".output", "9 8 7")
+    assert page.locator(".past li").count() == 3
 
 
 def test_a_dropped_file_is_translated(look: Any) -> None:
@@ -62,6 +111,58 @@ def test_a_dropped_file_is_translated(look: Any) -> None:
     )
     wait_text(page, ".output", "2 4 4")
     wait_text(page, ".output", "9 1")
+
+
+SUBTITLES = b"1\n00:00:01,000 --> 00:00:02,000\n1 2 3\n\n2\n00:00:03,000 --> 00:00:04,000\n4 5\n"
+DROP = """([element, name, text]) => {
+    const carried = new DataTransfer();
+    carried.items.add(new File([text], name));
+    element.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: carried}));
+}"""
+
+
+def drop(page: Any, selector: str, name: str, text: str) -> None:
+    page.evaluate(DROP, [page.locator(selector).element_handle(), name, text])
+
+
+def test_a_file_of_subtitles_is_translated_as_a_file(look: Any) -> None:
+    page = look("translate")
+    drop(page, ".output", "film.srt", SUBTITLES.decode())
+    button = page.get_by_role("button", name=re.compile("Download film_.*srt"))
+    with page.expect_download() as started:
+        button.click()
+    translated = Path(started.value.path()).read_text()
+    assert "3 2 1" in translated
+    assert "00:00:03,000 --> 00:00:04,000" in translated
+    assert page.get_by_label("Text to translate").input_value() == TEXT
+    wait_text(page, ".output", "4 3 2 1")
+
+
+def test_what_is_no_text_is_refused_and_said(look: Any) -> None:
+    page = look("translate")
+    page.locator("#source-file").set_input_files(
+        {"name": "a.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04\xff\x00"}
+    )
+    wait_text(page, ".message", "a.zip is no text")
+    assert page.get_by_label("Text to translate").input_value() == TEXT
+    page.get_by_role("link", name="Test set").click()
+    drop(page, "#lines", "b.docx", "PK\x00")
+    wait_text(page, ".message", "b.docx is no text")
+    assert page.get_by_label("Sentences, one a line").input_value() == ""
+
+
+def test_a_long_text_is_taken_whole_or_said_to_be_cut(look: Any) -> None:
+    page = look("translate")
+    drop(page, ".output", "long.txt", "1 2 3 4\n" * 400 + "7 8 9\n")
+    wait_text(page, ".output", "9 8 7")
+    assert page.locator(".output").inner_text().count("4 3 2 1") == 400
+    assert "cut" not in page.locator(".panes").inner_text()
+    drop(page, "#source", "longer.txt", "1 2\n" * 1500)
+    wait_text(page, ".panes", "of 6,000 characters the first 5,000 are here")
+    page.get_by_role("button", name="Translate the whole file").click()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download longer_").click()
+    assert Path(started.value.path()).read_text().count("2 1") == 1500
 
 
 def test_attention_is_shown_by_layer_head_and_word(look: Any) -> None:
@@ -154,6 +255,52 @@ def test_beam_size_and_length_penalty_are_heard(look: Any) -> None:
     page.wait_for_function(
         "before => document.querySelectorAll('tr.best td')[1].textContent !== before", arg=before
     )
+
+
+def test_a_length_penalty_of_nothing_is_nothing(look: Any) -> None:
+    page = look("tree")
+    page.get_by_role("slider", name="Length penalty").fill("0")
+    page.wait_for_function(
+        """() => {
+            const [, score, sum] = document.querySelectorAll('tr.best td');
+            return score.textContent === sum.textContent;
+        }"""
+    )
+    assert "Length penalty 0.0" in page.locator(".controls").inner_text()
+    look("map", token=0)
+    wait_text(page, "h3", "Nearest to")
+
+
+def test_two_compared_trees_have_names_of_their_own(look: Any) -> None:
+    page = look("tree")
+    page.get_by_role("button", name="Keep this tree to compare").click()
+    wait_text(page, "h3", "The tree that was kept")
+    kept = page.get_by_role("region", name="Finished targets of the tree that was kept")
+    assert kept.count() == 1
+    assert page.get_by_role("region", name="Finished targets", exact=True).count() == 1
+
+
+def test_a_server_that_is_gone_is_said(browser: Any, address: str) -> None:
+    page = browser.new_page()
+    thrown: list[str] = []
+    page.on("pageerror", lambda error: thrown.append(str(error)))
+    page.goto(f"{address}/#translate?t=1+2+3+4")
+    wait_text(page, ".output", "4 3 2 1")
+    page.route("**/inspect/**", lambda route: route.abort())
+    page.locator(".pair p").nth(1).get_by_role("button").first.click()
+    wait_text(page, ".message", "The server does not answer")
+    assert page.locator(".output").inner_text() == "4 3 2 1"
+    assert not thrown
+    page.close()
+
+
+def test_the_mean_of_all_heads_is_marked_where_it_aligns_best(look: Any) -> None:
+    page = look("translate")
+    best_view = {"layer": 1, "head": None, "step": "writing", "score": 0.9, "sentences": 50}
+    page.route("**/inspect/best-view", lambda route: route.fulfill(json=best_view))
+    page = look("attention")
+    wait_text(page, ".head span", "mean ★")
+    assert "the mean of its heads aligns best" in page.locator("main").inner_text()
 
 
 def test_each_step_tells_candidates_entropy_and_layers(look: Any) -> None:
@@ -257,3 +404,7 @@ def test_a_test_set_is_scored_opened_and_compared(look: Any) -> None:
         "button", name="Attention"
     ).click()
     page.wait_for_selector(".heat-map")
+    page.go_back()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 3")
+    assert page.get_by_label("Sentences, one a line").input_value().startswith("1 2 3\t3 2 1")
+    assert page.get_by_label("worst first").is_checked()

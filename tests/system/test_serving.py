@@ -19,6 +19,7 @@ from libretranslatepy import LibreTranslateAPI
 from running_server import GOLDEN, Answer, RunningServer, model_between, serving
 
 from interlingua.cli import main
+from interlingua.inspection.questions import QUESTIONS
 from interlingua.inspection.trace import Trace
 from interlingua.server.translation import cut_in_two
 from interlingua.translator import Translator
@@ -183,6 +184,18 @@ def test_a_translation_is_opened_up_as_from_the_command_line(server: RunningServ
     assert given.json["target"] == "1 1 1"
 
 
+def test_switches_that_no_model_has_are_refused_in_words(server: RunningServer) -> None:
+    edit = {"kind": "cross", "layer": 1, "head": 1, "row": 0, "column": 0, "weight": 2}
+    for switches, told in (
+        ({"edited": [edit]}, "an edited weight is 2.0; it takes 0 to 1"),
+        ({"hidden_source": [-1]}, "a place is below 0"),
+        ({"layers_off": [{"side": "decoder", "layer": 99}]}, "there is no layer 99"),
+    ):
+        answer = server.post("/inspect/trace", text="3 1 2", switches=switches)
+        assert answer.status == 400
+        assert told in answer.json["error"]
+
+
 def test_health_is_not_readiness(server: RunningServer) -> None:
     assert server.get("/health").json == {"status": "ok"}
     assert server.get("/ready").json == {"status": "ready"}
@@ -299,6 +312,19 @@ def test_markup_comes_through(server: RunningServer) -> None:
         assert answer["translatedText"].count("&amp;") == 1
 
 
+@pytest.mark.parametrize("digits", ["1 2 3 4 5", "9 2 7 3", "6 5 8 1 2 4"])
+def test_elements_keep_their_words(server: RunningServer, digits: str) -> None:
+    words = digits.split()
+    for word in words:
+        marked = digits.replace(word, f"<b>{word}</b>")
+        answer = server.post(
+            "/translate", q=marked, source="digits", target="reverse", format="html"
+        ).json["translatedText"]
+        plain = re.sub("<[^>]*>", "", answer)
+        if word in plain.split():
+            assert f"<b>{word}</b>" in answer
+
+
 def zipped(**members: str) -> bytes:
     written = BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -352,6 +378,50 @@ def test_files_come_back_translated_and_otherwise_as_they_were(server: RunningSe
     assert inside.count("<w:b/>") == 1
 
 
+CUES = """1
+00:00:01,000 --> 00:00:02,000
+- 3 1 2
+- 4 5
+
+2
+00:00:03,000 --> 00:00:04,000
+{\\an8}\u2013 3
+1 2
+<i>- 4 5</i>
+
+3
+00:00:05,000 --> 00:00:06,000
+{\\an8}3 1
+2
+"""
+
+
+def test_who_speaks_in_a_subtitle_and_where_it_stands_is_kept(server: RunningServer) -> None:
+    found = fetch(server, translate_file(server, "a.srt", CUES.encode())).decode()
+    first, second, third = found.split("\n\n")
+    assert first.split("\n")[2:] == ["- 2 1 3", "- 5 4"]
+    assert second.split("\n")[2:] == ["{\\an8}\u2013 2 1", "3", "<i>- 5 4</i>"]
+    assert third.split("\n")[2:] == ["{\\an8}2 1", "3", ""]
+
+
+def test_an_archive_without_the_text_of_its_kind_is_refused(server: RunningServer) -> None:
+    for name in ("a.docx", "a.odt"):
+        answer = translate_file(server, name, zipped(notes_txt="3 1 2"))
+        assert answer.status == 400
+        assert "has no text in it" in answer.json["error"]
+
+
+def test_tags_that_the_client_of_deepl_wants_ignored_are_not_silently_translated(
+    server: RunningServer,
+) -> None:
+    translator = deepl.Translator("any", server_url=server.address)
+    asked = {"source_lang": "digits", "target_lang": "reverse", "tag_handling": "xml"}
+    with pytest.raises(deepl.DeepLException, match="ignore_tags is not supported"):
+        translator.translate_text("<x>3 1</x> 2", ignore_tags=["x"], **asked)
+    found = translator.translate_text('<x translate="no">3 1</x> 2', **asked)
+    assert '<x translate="no">3 1</x>' in found.text
+
+
 @pytest.mark.slow
 def test_files_that_are_none_or_too_large_are_refused(server: RunningServer) -> None:
     for name, content, status in (
@@ -370,8 +440,14 @@ def test_files_that_are_none_or_too_large_are_refused(server: RunningServer) -> 
 def test_operators_see_numbers_and_no_texts(server: RunningServer) -> None:
     server.get("/a/secret/path")
     server.post("/translate", q="3 1 2", source="digits", target="reverse")
+    server.post("/inspect/trace", text="3 1 2")
+    server.post("/inspect/anything", text="3 1 2")
+    server.get("/download_file/secret.txt")
     told = server.get("/metrics").body.decode()
     assert 'route="/translate",status="200"' in told
+    assert 'route="/inspect/trace",status="200"' in told
+    assert "anything" not in told
+    assert 'route="/download_file/{name}",status="404"' in told
     assert 'route="other",status="404"' in told
     assert "secret" not in told
     assert "interlingua_ready 1.0" in told
@@ -382,6 +458,8 @@ def test_the_specification_names_every_route_and_its_page_needs_no_other_site(
 ) -> None:
     paths = server.get("/spec").json["paths"]
     assert {"/translate", "/detect", "/languages", "/v2/translate", "/translate_file"} <= set(paths)
+    assert {f"/inspect/{name}" for name in QUESTIONS} <= set(paths)
+    assert {"/metrics", "/download_file/{name}"} <= set(paths)
     for path in ("/docs", "/docs/reference.js", "/docs/reference.css"):
         answer = server.get(path)
         assert answer.status == 200
@@ -454,6 +532,37 @@ def test_keys_suggestions_and_the_log_are_as_the_operator_wants(tmp_path: Path, 
     assert key not in server.log
 
 
+BREAKING = """
+import sys
+
+if "serve" in sys.orig_argv:
+    from interlingua.server.detection import Detector
+
+    def detect(self, text):
+        raise RuntimeError(text)
+
+    Detector.detect = detect
+"""
+
+
+def test_the_log_has_neither_a_traceback_nor_what_a_client_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BREAKING)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path[1:]]))
+    form = {"Content-Type": "multipart/form-data; boundary=b"}
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "eHg="}
+    with serving(GOLDEN) as running:
+        assert running.post("/detect", q="a secret").status == 500
+        assert running.ask("POST", "/translate", b"--b{secret", form).status == 400
+        assert running.ask("GET", "/", headers=upgrade).status == 200
+        with socket.create_connection(("127.0.0.1", running.port)) as client:
+            client.sendall(b"a secret that is no HTTP\r\n\r\n")
+            assert b" 400 " in client.recv(100)
+    [line] = running.log.splitlines()
+    assert re.fullmatch(r"RuntimeError at \w+:\d+( > \w+:\d+)*", line)
+
+
 def test_nothing_is_lost_of_a_sentence_that_is_longer_than_the_model_reads(
     server: RunningServer,
 ) -> None:
@@ -470,3 +579,19 @@ def test_nothing_is_lost_of_a_sentence_that_is_longer_than_the_model_reads(
     assert answer["translatedText"] == whole(text)
     streamed = server.post("/translate", q=text, source="digits", target="reverse", stream=True)
     assert read_events(streamed.body)[-1][0] == "error"
+
+
+@pytest.mark.slow
+def test_a_suggestion_is_followed_from_the_next_request_on(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    told.mkdir()
+    flags = ("--corrections", str(told), "--suggestions", str(told / "corrections.jsonl"))
+    asked = {"q": "3 1 2", "source": "digits", "target": "reverse"}
+    with serving(GOLDEN, flags=flags) as server:
+        before = server.post("/translate", **asked).json["translatedText"]
+        assert server.post("/suggest", **asked, s="9 9 9").json == {"success": True}
+        server.post("/suggest", **asked | {"q": "1 2"}, s="  ")
+        assert server.post("/translate", **asked).json["translatedText"] == "9 9 9" != before
+        with (told / "corrections.jsonl").open("a") as file:
+            file.write("damaged\n")
+        assert server.post("/translate", **asked).json["translatedText"] == "9 9 9"

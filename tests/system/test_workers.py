@@ -70,7 +70,7 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, corpus: list[str])
     assert len(found[1]) == len(found[2]) > 0
     for one, two in zip(found[1], found[2], strict=True):
         assert one["step"] == two["step"]
-        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)  # four decimals kept
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)
 
 
 @pytest.mark.slow

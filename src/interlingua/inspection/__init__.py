@@ -17,6 +17,7 @@
 ``heat_map``           the one picture of a translation
 ``positions``          what the model knows of positions
 ``softmax_jacobian``   why scores are divided by sqrt(d_k)
+``gradient_reach``     how much of a gradient arrives at each source word: vanishing gradients, measured
 ``embeddings``         the vocabulary, seen along its principal components
 ``emergence``          how attention to the source emerges during training
 ``report``             all of these in one folder

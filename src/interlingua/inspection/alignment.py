@@ -76,8 +76,8 @@ def list_views(translator: Translator) -> list[View]:
     ]
     if not layers:
         raise ModelError(
-            "the model has no attention to the source that can be read; a variant derives from MultiHeadAttention "
-            "and is called cross_attention"
+            "the model has no attention to the source that can be read: one trained with model.attention = none has "
+            "none, and a variant of your own derives from MultiHeadAttention and is called cross_attention"
         )
     steps: tuple[Literal["reading", "writing"], ...] = ("reading", "writing")
     views = [

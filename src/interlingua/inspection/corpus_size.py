@@ -70,8 +70,10 @@ def _has_subwords(config: RunConfig) -> bool:
 
 
 def _sizes_of(config: RunConfig) -> Architecture | None:
-    """Return the sizes that a configuration gives, the preset's where it gives none; None if it gives no preset either."""
+    """Return the sizes that a configuration gives, the preset's where it gives none; None if it gives no preset either, or another model."""
     model = config.model
+    if model.kind != "transformer":
+        return None
     names = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
     given = {name: getattr(model, name) for name in names if getattr(model, name) is not None}
     if model.preset is None and len(given) < len(names):

@@ -29,7 +29,7 @@ from interlingua.model.encoder import Encoder, EncoderLayer
 from interlingua.model.transformer import Memory, Transformer
 from interlingua.translator import Translator
 
-__all__ = ["intervene"]
+__all__ = ["SwitchedTransformer", "intervene"]
 
 
 def intervene(translator: Translator, intervention: Intervention) -> Translator:
@@ -180,7 +180,7 @@ class SwitchedTransformer(Transformer):
         rows = memory.vectors.size(0)
         return Rereading(memory, torch.empty(rows, 0, dtype=torch.long, device=memory.mask.device))
 
-    def step(  # type: ignore[override]
+    def step(
         self, ids: Int[Tensor, "R"], state: Rereading
     ) -> tuple[Float[Tensor, "R V"], Rereading]:
         """Read the target so far and one more token a row; return the logits of the next."""

@@ -37,7 +37,7 @@ from interlingua.inspection.questions import (
     WalkQuestion,
 )
 from interlingua.inspection.saliency import gradient_times_input
-from interlingua.inspection.steps import follow_steps, plain_transformer
+from interlingua.inspection.steps import follow_steps, model_of, plain_transformer
 from interlingua.inspection.trace import Trace, trace_translation
 from interlingua.inspection.walk import walk_head, walk_input
 from interlingua.translator import Translator
@@ -134,7 +134,7 @@ class _Model:
 
     def about(self) -> Json:
         """Languages, sizes, and what else there is to look at."""
-        translator, model = self.translator, plain_transformer(self.translator)
+        translator, model = self.translator, model_of(self.translator)
         source, target = translator.tokenizers.source, translator.tokenizers.target
         return {
             "source_lang": translator.source_lang,
@@ -358,7 +358,7 @@ class _Model:
 
     def _load(self, step: int) -> Translator:
         now, store = self.translator, self._store()
-        architecture = plain_transformer(now).architecture
+        architecture = model_of(now).architecture
         model = build(architecture, now.tokenizers).eval()
         tensors, expected = store.weights(step), parameters_of(model)
         check_tensors(store.path(step), tensors, expected)
@@ -399,9 +399,10 @@ def _alignment(trace: Trace, view: Json) -> Float[np.ndarray, "T S"]:
     maps = trace.maps("cross")
     if not maps:
         return np.zeros((len(trace.target_tokens), len(trace.source_tokens)), dtype=np.float32)
-    if view is None or view["layer"] > len(maps):
+    best = view and next((map for map in maps if map.layer == view["layer"]), None)
+    if best is None:  # none is known, or its layer is switched off
         return np.round(maps[-1].weights.mean(0), 4)
-    weights = maps[view["layer"] - 1].weights
+    weights = best.weights
     looked = weights.mean(0) if view["head"] is None else weights[view["head"] - 1]
     if view["step"] == "reading":  # the step after the token was written, which reads it
         looked = np.concatenate((looked[1:], looked[-1:]))

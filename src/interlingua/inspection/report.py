@@ -50,7 +50,7 @@ def inspect(
 
     Raises:
         ConfigError: ``text`` holds nothing to translate.
-        ModelError: the model has no attention to look at, or its run folder is damaged.
+        ModelError: the model is a variant whose attention cannot be read, or its run folder is damaged.
         OutputError: the folder cannot be written.
     """
     output = Path(output)
@@ -86,7 +86,7 @@ def _figures(
         if trace.maps(kind):
             yield name, draw_attention(trace, kind)
     samples = None if run is None else run / "samples.jsonl"
-    if samples is not None and samples.is_file():
+    if samples is not None and samples.is_file() and trace.maps("cross"):
         for number, sentence in enumerate(read_samples(samples), start=1):
             yield (
                 f"emergence-{number}",

@@ -12,6 +12,7 @@ Source: Denil et al. 2014, "Extraction of Salient Sentences from Labelled Docume
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from interlingua.inspection.steps import ids_of, plain_transformer
 from interlingua.inspection.trace import Trace
@@ -23,6 +24,8 @@ __all__ = ["gradient_times_input"]
 
 def gradient_times_input(translator: Translator, trace: Trace) -> Float[np.ndarray, "T S"]:
     """Return, for each target token (row) and source token (column), gradient times input; signed.
+
+    Where no layer leads from the source to the output (every decoder layer is switched off), all of it is zero.
 
     Raises:
         ModelError: the model is not made of the usual layers.
@@ -40,6 +43,14 @@ def gradient_times_input(translator: Translator, trace: Trace) -> Float[np.ndarr
         logits = model.decode(target_in.repeat(size, 1), memory)  # (T, T, V)
         each = torch.arange(size, device=source.device)
         own = logits[each, each].log_softmax(-1)[each, target_out[0]]
-        (gradient,) = torch.autograd.grad(own.sum(), words)
+        gradient = _gradient(own.sum(), words)
     product: Float[np.ndarray, "T S"] = (gradient * words).sum(-1).detach().float().cpu().numpy()
     return product
+
+
+def _gradient(output: Float[Tensor, ""], words: Float[Tensor, "T S D"]) -> Float[Tensor, "T S D"]:
+    """Return what ``output`` would change by; nothing where no path leads to it."""
+    if not output.requires_grad:
+        return torch.zeros_like(words)
+    (gradient,) = torch.autograd.grad(output, words, allow_unused=True)
+    return torch.zeros_like(words) if gradient is None else gradient

@@ -16,11 +16,12 @@ from torch import Tensor
 
 from interlingua.errors import ModelError
 from interlingua.inspection.trace import Trace, TraceToken
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.masks import look_ahead_mask
 from interlingua.model.transformer import Transformer
 from interlingua.translator import Translator
 
-__all__ = ["Candidate", "Guess", "Step", "follow_steps", "ids_of", "plain_transformer"]
+__all__ = ["Candidate", "Guess", "Step", "follow_steps", "ids_of", "model_of", "plain_transformer"]
 
 NUM_CANDIDATES = 8
 
@@ -78,6 +79,19 @@ def follow_steps(
         Step(token, guesses[-1][place], tuple(of_layer[place] for of_layer in guesses))
         for place, token in enumerate(trace.target_tokens)
     )
+
+
+def model_of(translator: Translator) -> EncoderDecoder:
+    """Return the model, if it is one of this package, Transformer or not.
+
+    Raises:
+        ModelError: it is not.
+    """
+    if not isinstance(translator.model, EncoderDecoder):
+        raise ModelError(
+            f"a {type(translator.model).__name__} cannot be described; it is no model of this package"
+        )
+    return translator.model
 
 
 def plain_transformer(translator: Translator) -> Transformer:

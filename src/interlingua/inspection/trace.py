@@ -18,8 +18,11 @@ from torch import Tensor, nn
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.decoding.score import score_pairs
 from interlingua.errors import ConfigError, ModelError
+from interlingua.inspection.interventions import SwitchedTransformer
 from interlingua.inspection.questions import AttentionKind
+from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import AttentionMaps, record_attention
+from interlingua.model.recurrent import RecurrentModel
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
 
@@ -87,6 +90,7 @@ class Trace:
     flags: tuple[str, ...]
     """``truncated-source``, ``truncated-target``; ``max-length``: the model did not end it."""
     attention: tuple[AttentionMap, ...]
+    """Nothing for a recurrent model without attention, and where every layer is switched off."""
 
     def maps(self, kind: AttentionKind) -> tuple[AttentionMap, ...]:
         """Return the layers of one kind, from the input up."""
@@ -250,7 +254,7 @@ def _read_again(
     finally:
         model.train(training)
     log_probabilities = scores[0].tolist()
-    if not any(maps.values()):
+    if not any(maps.values()) and not _has_none(model):
         raise ModelError(
             "the model has no attention to record; a variant derives from MultiHeadAttention "
             "and lets its weights pass through self.dropout"
@@ -261,6 +265,13 @@ def _read_again(
             "its weights are damaged: take an earlier checkpoint"
         )
     return log_probabilities, maps
+
+
+def _has_none(model: nn.Module) -> bool:
+    """Tell whether the model was made without attention, or every layer is switched off: there is nothing to miss."""
+    if isinstance(model, SwitchedTransformer):
+        return not any(isinstance(part, MultiHeadAttention) for part in model.modules())
+    return isinstance(model, RecurrentModel) and not model.architecture.looks_at_source
 
 
 def _name_maps(maps: AttentionMaps) -> Iterator[AttentionMap]:

@@ -164,6 +164,15 @@ LayerT = TypeVar("LayerT", EncoderLayer, DecoderLayer)
 
 def _layer(layers: nn.ModuleList, which: HeadName, kind: type[LayerT]) -> LayerT:
     layer = layers[which.layer - 1]
+    if not any(hasattr(each, "self_attention") for each in layers):
+        side, done = (
+            ("encoder", "no source token looks at another")
+            if which.kind == "encoder"
+            else ("decoder", "nothing looks at the source")
+        )
+        raise ConfigError(
+            f"every {side} layer is switched off, so {done}; switch one on to see a head of it"
+        )
     if not isinstance(layer, kind) or not hasattr(layer, "self_attention"):
         raise ConfigError(
             f"layer {which.layer} of the {which.kind} is switched off: nothing happens in it"

@@ -1,8 +1,5 @@
 """All that is served, as one ASGI application."""
 
-import logging
-import traceback
-
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -25,6 +22,7 @@ from interlingua.server.engine import Engine
 from interlingua.server.keys import KeyRing
 from interlingua.server.languages import Languages
 from interlingua.server.limits import Guard
+from interlingua.server.log import tell_error
 from interlingua.server.metrics import Metrics
 from interlingua.server.refusals import Refusal
 from interlingua.server.service import Service
@@ -32,8 +30,6 @@ from interlingua.server.settings import ServerSettings
 from interlingua.server.specification import describe
 
 __all__ = ["create_app"]
-
-_LOG = logging.getLogger("interlingua.server")
 
 
 def create_app(engine: Engine, settings: ServerSettings, keys: KeyRing | None = None) -> Starlette:
@@ -50,9 +46,7 @@ def create_app(engine: Engine, settings: ServerSettings, keys: KeyRing | None = 
         languages,
         settings,
         keys or KeyRing(),
-        Metrics(
-            engine, [*describe(settings, languages)["paths"], "/", "/docs", "/spec", "/metrics"]
-        ),
+        Metrics(engine, [*describe(settings, languages)["paths"], "/", "/docs", "/spec"]),
         Detector(languages.every, engine.samples),
     )
 
@@ -107,6 +101,5 @@ async def _refuse_by_status(request: Request, error: Exception) -> Response:
 
 async def _fail(request: Request, error: Exception) -> Response:
     """Tell the log where it broke, without the words of the error, which may quote a text."""
-    places = [f"{each.name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
-    _LOG.error("%s at %s", type(error).__name__, " > ".join(places[-4:]))
+    tell_error(error)
     return JSONResponse(_tell(request, "Internal error"), 500)

@@ -28,16 +28,39 @@ _LEAST = 200
 _WEIGHT = 0.2
 """Of the last batch in the mean of the rates."""
 
-Answer = asyncio.Future[Message]
-
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """The sentences of one request that have not been decoded yet, all for one model in one way."""
+    """The sentences of one request that have not been decoded yet, all for one model in one way.
+
+    One future a request, not one a sentence: a full queue holds a hundred thousand sentences, and whatever the collector of
+    garbage has to look at in it stops every answer.
+    """
 
     model: int
     options: dict[str, Any]
-    texts: deque[tuple[str, Answer]] = field(default_factory=deque)
+    texts: deque[tuple[int, str]]
+    """Each with its place in the request."""
+    answer: asyncio.Future[list[Message]]
+    number: int
+    """Sentences in all."""
+    found: dict[int, Message] = field(default_factory=dict)
+    """By place, what has been decoded."""
+
+    def take_in(self, place: int, found: Message) -> None:
+        """Keep what one sentence became; the last one ends the waiting."""
+        self.found[place] = found
+        if len(self.found) == self.number and not self.answer.done():
+            self.answer.set_result([self.found[each] for each in range(self.number)])
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End the waiting without an answer."""
+        if not self.answer.done():
+            self.answer.set_exception(refusal)
+
+
+Batch = list[tuple[_Waiting, int, str]]
+"""Sentences of several requests: whose, the place there, the text."""
 
 
 class Batcher:
@@ -91,18 +114,17 @@ class Batcher:
         """
         if self.is_full:
             raise self.refusal()
-        loop = asyncio.get_running_loop()
-        answers: list[Answer] = [loop.create_future() for _ in sentences]
-        waiting = _Waiting(model, options, deque(zip(sentences, answers, strict=True)))
+        if not sentences:
+            return []
+        answer = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(model, options, deque(enumerate(sentences)), answer, len(sentences))
         self._queue.append(waiting)
         self._chars += sum(map(len, sentences))
         self._wake.set()
         try:
-            return list(await asyncio.gather(*answers))
+            return await answer
         finally:
             self._forget(waiting)
-            for answer in answers:
-                answer.cancel()
 
     async def run(self) -> None:
         """Take what waits, have it decoded, and again, until cancelled."""
@@ -120,13 +142,12 @@ class Batcher:
     def _forget(self, waiting: _Waiting, refusal: Refusal | None = None) -> None:
         with suppress(ValueError):
             self._queue.remove(waiting)
-        self._chars -= sum(len(text) for text, _ in waiting.texts)
-        for _, answer in waiting.texts:
-            if refusal is not None and not answer.done():
-                answer.set_exception(refusal)
+        self._chars -= sum(len(text) for _, text in waiting.texts)
         waiting.texts.clear()
+        if refusal is not None:
+            waiting.refuse(refusal)
 
-    def _take(self) -> tuple[int, dict[str, Any], list[tuple[str, Answer]]]:
+    def _take(self) -> tuple[int, dict[str, Any], Batch]:
         """Take sentences for one batch: what asks for the same as the first, one of each request in turn."""
         first = self._queue[0]
         rate = self._rates.get(first.model, _FIRST_RATE)
@@ -136,37 +157,35 @@ class Batcher:
             for each in self._queue
             if each.model == first.model and each.options == first.options
         )
-        batch: list[tuple[str, Answer]] = []
+        batch: Batch = []
+        had_a_turn: set[_Waiting] = set()
         size = 0
-        while alike and (not batch or size + len(alike[0].texts[0][0]) <= room):
+        while alike and (not batch or size + len(alike[0].texts[0][1]) <= room):
             waiting = alike.popleft()
-            batch.append(waiting.texts.popleft())
-            size += len(batch[-1][0])
-            self._queue.remove(waiting)
+            had_a_turn.add(waiting)
+            batch.append((waiting, *waiting.texts.popleft()))
+            size += len(batch[-1][2])
             if waiting.texts:
-                self._queue.append(waiting)
                 alike.append(waiting)
+        others = (each for each in self._queue if each not in had_a_turn)
+        self._queue = deque([*others, *(each for each in alike if each in had_a_turn)])
         self._chars -= size
         return first.model, first.options, batch
 
-    async def _decode(
-        self, model: int, options: dict[str, Any], batch: list[tuple[str, Answer]]
-    ) -> None:
-        texts = [text for text, _ in batch]
+    async def _decode(self, model: int, options: dict[str, Any], batch: Batch) -> None:
+        texts = [text for _, _, text in batch]
         start = time.monotonic()
         try:
             found = await self._ask(
                 {"do": "translate", "model": model, "options": options, "texts": texts}
             )
         except Refusal as refusal:
-            for _, answer in batch:
-                if not answer.done():
-                    answer.set_exception(refusal)
+            for waiting, _, _ in batch:
+                self._forget(waiting, refusal)
             return
         self.batches += 1
         self.sentences += len(batch)
         rate = sum(map(len, texts)) / max(1e-6, time.monotonic() - start)
         self._rates[model] = (1 - _WEIGHT) * self._rates.get(model, rate) + _WEIGHT * rate
-        for (_, answer), each in zip(batch, found, strict=True):
-            if not answer.done():
-                answer.set_result(each)
+        for (waiting, place, _), each in zip(batch, found, strict=True):
+            waiting.take_in(place, each)

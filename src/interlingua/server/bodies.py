@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
+from interlingua.errors import ConfigError
 from interlingua.server.refusals import Refusal
 
 __all__ = ["read_as", "read_bytes", "read_fields"]
@@ -27,6 +28,8 @@ async def read_as(request: Request, form: type[ModelT], limit: int) -> ModelT:
         return form.model_validate(fields)
     except ValidationError as error:
         raise Refusal(400, f"Invalid request: {_in_words(error)}") from None
+    except ConfigError as error:  # what a record inside of it says of its values together
+        raise Refusal(400, f"Invalid request: {error}") from None
 
 
 async def read_fields(request: Request, limit: int) -> dict[str, Any]:

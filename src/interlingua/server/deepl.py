@@ -24,6 +24,7 @@ def routes(service: Service) -> list[Route]:
     used = {"characters": 0}
 
     async def translate(request: Request) -> JSONResponse:
+        service.refuse_if_full()
         form = await read_as(request, DeeplForm, service.settings.max_body)
         service.authorise(request)
         answer = await answer_within(service, request, _translate(service, form))
@@ -89,3 +90,7 @@ def _refuse_what_no_model_does(form: DeeplForm) -> None:
         raise Refusal(400, "formality is not supported for these languages")
     if form.glossary_id:
         raise Refusal(404, "There is no glossary here")
+    if form.ignore_tags:
+        raise Refusal(
+            400, 'ignore_tags is not supported; write translate="no" into the tags instead'
+        )

@@ -1,7 +1,9 @@
 """Which of the languages of the models a text is in.
 
 Every language that a model was trained on is known by that model's own sentences: a profile of three characters in a row,
-learnt when the server starts. Where a model keeps no sentences, ``py3langid`` decides, for the languages that it knows.
+learnt when the server starts. ``py3langid``, which knows 140 languages, is asked too: of the languages that it knows it tells
+some apart better than few sentences do, and it says whether a text is in one of them at all, or in one that no model here knows.
+Where a model keeps no sentences, it decides alone.
 """
 
 import re
@@ -12,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.languages import TRIGRAM_BUCKETS, rank_languages, trigrams
+from interlingua.corpus.languages import TRIGRAM_BUCKETS, are_alike, rank_languages, trigrams
 
 __all__ = ["Detected", "Detector"]
 
@@ -25,6 +27,9 @@ _MOST_TRIGRAMS = 30
 
 _USUAL, _STRANGE = 2.5, 5.0
 """Log-probability of a trigram below the usual one, from which a text is less sure to be in a language, and is not."""
+
+_MARGIN, _SPREAD = 6.0, 3.0
+"""Log odds by which a language that is not here may be likelier before a text is rather in that one; and how fast that turns."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -50,11 +55,24 @@ class Detector:
         self._samples = {code: samples.get(code, ()) for code in languages}
 
     def detect(self, text: str) -> list[Detected]:
-        """Return the likeliest languages, best first; a text without letters is in none, with confidence 0."""
+        """Return the likeliest languages, best first; a text without letters is in none, with confidence 0.
+
+        Only languages of the models are told, as clients take them for what can be asked for: of a text in another one the
+        likeliest has a confidence near 0.
+        """
         text = " ".join(text[:2_000].split())
         if not _LETTER.search(text):
             return [Detected("en" if "en" in self.languages else self.languages[0], 0.0)]
-        scores, fit = self._by_profile(text) if self._is_taught else self._by_package(text)
+        odds = _odds(text)
+        scores = np.array([odds.get(_plain(code), -1e3) for code in self.languages])
+        fit = 1.0
+        if self._is_taught:
+            own, fit = self._by_profile(text)
+            knows_all = all(_plain(code) in odds for code in self.languages)
+            scores = own + scores if knows_all else own
+        likeliest = _plain(self.languages[int(scores.argmax())])
+        if likeliest in odds:
+            fit = self._share(odds, likeliest)
         chances = np.exp(scores - scores.max())
         chances *= 100 * fit / chances.sum()
         found = sorted(zip(self.languages, chances.tolist(), strict=True), key=lambda e: -e[1])
@@ -85,7 +103,22 @@ class Detector:
         fit = float(np.clip((_STRANGE - below) / (_STRANGE - _USUAL), 0.0, 1.0))
         return means * min(len(buckets), _MOST_TRIGRAMS), fit
 
-    def _by_package(self, text: str) -> tuple[NDArray[np.float64], float]:
-        ranked = dict(rank_languages(text))
-        odds = [ranked.get(code.split("-")[0], -1e3) for code in self.languages]
-        return np.array(odds), 1.0
+    def _share(self, odds: Mapping[str, float], likeliest: str) -> float:
+        """Return how surely a text is in a language that is here, and in none that is not."""
+        here = set(map(_plain, self.languages))
+        others = [
+            odds[code] for code in odds if code not in here and not are_alike(code, likeliest)
+        ]
+        margin = odds[likeliest] - max(others, default=-np.inf)
+        return float(1 / (1 + np.exp(-np.clip((margin + _MARGIN) / _SPREAD, -50, 50))))
+
+
+def _odds(text: str) -> dict[str, float]:
+    """Return the logarithms of the odds that the package gives; nothing where it has no opinion."""
+    ranked = rank_languages(text)
+    return dict(ranked) if ranked[0][1] > ranked[-1][1] else {}
+
+
+def _plain(code: str) -> str:
+    """Return a code as the package has it: pt-BR is pt."""
+    return code.split("-")[0]

@@ -9,7 +9,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 
@@ -38,6 +38,13 @@ _ODT = Dialect(
 _ODT_TEXT = ("content.xml", "styles.xml")
 _DOCX_TEXT = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _CUE = re.compile(r"^[ \t]*\d+:\d\d:\d\d[,.]\d+[ \t]*-->.*$")
+
+_OVERRIDE = re.compile(r"(?:\{[^{}]*\}\s*)*")
+_TAGS = re.compile(r"(?:<[A-Za-z][^<>]*>\s*)*")
+_DASH = re.compile(
+    rf"{_OVERRIDE.pattern}({_TAGS.pattern})([-\u2010\u2013\u2014]+(?:\s+|(?=[^\s\d-])))"
+)
+"""What stands before the words of a line of a subtitle: override tags, and the dash of a dialogue, maybe in italics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,11 @@ async def _translate_html(content: bytes, translating: Translating) -> bytes:
 
 
 async def _translate_srt(content: bytes, translating: Translating) -> bytes:
-    """Translate what is shown; numbers and times stay, and a cue has as many lines as before."""
+    """Translate what is shown; numbers and times stay, and a cue has as many lines as before.
+
+    A line that begins with a dash is what one person says, and is translated by itself, with the lines that go on from it.
+    Override tags, in braces, at the beginning of a line stay where they are, and so do dashes.
+    """
     lines = _decode(content).splitlines()
     cues: list[tuple[int, int]] = []
     start = None
@@ -91,14 +102,44 @@ async def _translate_srt(content: bytes, translating: Translating) -> bytes:
             if number > start:
                 cues.append((start, number))
             start = None
-    texts = [
-        " ".join(each.strip() for each in lines[first:last]).replace("&", "&amp;")
-        for first, last in cues
-    ]
+    said = [each for first, last in cues for each in _cut_cue(first, lines[first:last])]
+    texts = [each.text.replace("&", "&amp;") for each in said]
     found = await translate_markup(translating.engine, translating.way, texts, HTML)
-    for (first, last), text in reversed(list(zip(cues, found, strict=True))):
-        lines[first:last] = _break_lines(html.unescape(text), last - first)
+    for each, text in reversed(list(zip(said, found, strict=True))):
+        [opening, *others] = _break_lines(html.unescape(text), each.number) or [""]
+        lines[each.first : each.first + each.number] = [each.put_before(opening), *others]
     return ("\n".join(lines) + "\n").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What belongs together in a cue: so many lines from one on, and what stands before their text."""
+
+    first: int
+    number: int
+    override: str
+    dash: str
+    text: str
+
+    def put_before(self, line: str) -> str:
+        """Return the first line of the translation with what stood before the text: a dash stays inside of italics."""
+        tags = _TAGS.match(line)[0] if self.dash else ""  # type: ignore[index]
+        return f"{self.override}{tags}{self.dash}{line[len(tags) :]}"
+
+
+def _cut_cue(first: int, lines: Sequence[str]) -> list[_Said]:
+    """Cut the lines of a cue, whose first is line ``first`` of the file, where somebody else begins to speak."""
+    said: list[_Said] = []
+    for number, line in enumerate(map(str.strip, lines), start=first):
+        override, begun = _OVERRIDE.match(line)[0], _DASH.match(line)  # type: ignore[index]
+        if override or begun or not said:
+            tags, dash = begun.groups() if begun else ("", "")
+            text = tags + line[len(override + tags + dash) :]
+            said.append(_Said(number, 1, override, dash, text))
+        else:
+            last = said.pop()
+            said.append(replace(last, number=last.number + 1, text=f"{last.text} {line}".lstrip()))
+    return said
 
 
 def _break_lines(text: str, number: int) -> list[str]:
@@ -118,7 +159,8 @@ async def _translate_odt(content: bytes, translating: Translating) -> bytes:
     async def translate(name: str, document: str) -> str:
         return await translating.markup(document, _ODT)
 
-    return await _translate_members(content, lambda name: name in _ODT_TEXT, translate)
+    is_text = _ODT_TEXT.__contains__
+    return await _translate_members(content, "content.xml", is_text, translate)
 
 
 async def _translate_docx(content: bytes, translating: Translating) -> bytes:
@@ -128,21 +170,27 @@ async def _translate_docx(content: bytes, translating: Translating) -> bytes:
             document = await translate_word(document, through)
         return document
 
-    return await _translate_members(content, lambda n: bool(_DOCX_TEXT.fullmatch(n)), translate)
+    def is_text(name: str) -> bool:
+        return _DOCX_TEXT.fullmatch(name) is not None
+
+    return await _translate_members(content, "word/document.xml", is_text, translate)
 
 
 async def _translate_members(
     content: bytes,
+    needed: str,
     is_text: Callable[[str], bool],
     translate: Callable[[str, str], Awaitable[str]],
 ) -> bytes:
-    """Translate the parts of an archive that ``is_text`` names, and copy the others."""
+    """Translate the parts of an archive that ``is_text`` names, and copy the others; the part ``needed`` must be there."""
     written = BytesIO()
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             members = archive.infolist()
             if len(members) > _MOST_MEMBERS or sum(m.file_size for m in members) > _MOST_UNPACKED:
                 raise Refusal(413, "Invalid request: the file is too large inside")
+            if needed not in archive.namelist():
+                raise Refusal(400, f"Invalid request: the file has no text in it ({needed})")
             with zipfile.ZipFile(written, "w") as new:
                 for member in members:
                     inside = _unpack(archive, member)

@@ -85,6 +85,7 @@ class Engine:
             "device": device,
             "dtype": dtype,
             "threads": threads,
+            "corrections": None if settings.corrections is None else str(settings.corrections),
         }
         self._process: Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()

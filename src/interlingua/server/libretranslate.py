@@ -37,6 +37,7 @@ def routes(service: Service) -> list[Route]:
         )
 
     async def translate(request: Request) -> Response:
+        service.refuse_if_full()
         form = await read_as(request, TranslateForm, settings.max_body)
         service.authorise(request, form.api_key)
         if form.stream:

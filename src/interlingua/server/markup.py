@@ -20,7 +20,7 @@ _UNTOUCHED = re.compile(
     r"""(?i)\btranslate\s*=\s*(?:"no"|'no'|no\b)|\bclass\s*=\s*["'][^"']*\bnotranslate\b"""
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_LETTER_LIKE = "'\"’‘“”„«»-‑–—"
+_BEFORE_DOCUMENTS = ("<!doctype", "<?xml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,8 @@ def _text_tokens(text: str) -> Iterator[_Token]:
         character = html.unescape(entity[0])
         around = text[entity.start() - 1 : entity.start()] + text[entity.end() : entity.end() + 1]
         is_inside = len(around) == 2 and around.isalnum()
-        if character == entity[0] or character.isalnum() or character in _LETTER_LIKE or is_inside:
+        is_letter = character.isalpha() or character.isdecimal()
+        if character == entity[0] or is_letter or is_inside:
             continue
         if entity.start() > at:
             yield _Token("text", text[at : entity.start()])
@@ -269,18 +270,20 @@ def _pair(tokens: list[_Token]) -> None:
 
 
 def _boundaries(tokens: list[_Token], dialect: Dialect) -> set[int]:
-    """Return the tokens between which runs lie: blocks, and whatever encloses one."""
-    blocks = [dialect.is_block(token.name) for token in tokens]
+    """Return the tokens between which runs lie: blocks, what stands before a document, and whatever encloses one."""
+    blocks = [
+        dialect.is_block(token.name) or token.raw.lower().startswith(_BEFORE_DOCUMENTS)
+        for token in tokens
+    ]
     before = [0]
     for is_block in blocks:
         before.append(before[-1] + is_block)
     found = {number for number, is_block in enumerate(blocks) if is_block}
     for number, token in enumerate(tokens):
-        if token.kind == "open" and token.partner is not None:
-            if before[token.partner + 1] > before[number]:
-                found |= {number, token.partner}
-        elif token.raw.startswith(("<!DOCTYPE", "<!doctype", "<?")):
-            found.add(number)
+        if token.kind != "open" or token.partner is None:
+            continue
+        if before[token.partner + 1] > before[number]:
+            found |= {number, token.partner}
     return found
 
 

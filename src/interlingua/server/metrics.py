@@ -12,6 +12,8 @@ __all__ = ["Metrics"]
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
+_DOWNLOADS = "/download_file/"
+
 
 class Metrics:
     """The metrics of one server.
@@ -52,6 +54,8 @@ class Metrics:
 
     def route_of(self, path: str) -> str:
         """Return a path that is one of ours, and ``other`` for any other, which may hold anything."""
+        if path.startswith(_DOWNLOADS):
+            return f"{_DOWNLOADS}{{name}}"
         return path if path in self._routes else "other"
 
     def to_text(self) -> bytes:

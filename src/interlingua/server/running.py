@@ -1,7 +1,6 @@
 """The application on a socket, until it is told to stop."""
 
 import asyncio
-import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.server.app import create_app
 from interlingua.server.engine import Engine
 from interlingua.server.keys import KeyRing
+from interlingua.server.log import hear_only_ourselves, hear_the_loop
 from interlingua.server.protocol import MAX_HEAD, PatientProtocol
 from interlingua.server.settings import ServerSettings
 
@@ -60,7 +60,8 @@ async def _serve(
     listening: socket.socket,
     say: Callable[[str], None],
 ) -> None:
-    logging.getLogger("python_multipart").disabled = True  # a form that cannot be read is no news
+    hear_only_ourselves()
+    hear_the_loop(asyncio.get_running_loop())
     try:
         await engine.start()
         config = uvicorn.Config(

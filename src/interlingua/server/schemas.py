@@ -96,6 +96,8 @@ class DeeplForm(BaseModel):
     """Refused if it demands what no model does."""
     glossary_id: Annotated[str, Field(max_length=100)] | None = None
     """Refused, as there are no glossaries."""
+    ignore_tags: Text | list[Text] | None = None
+    """Refused; an element with translate="no" stays as it is."""
 
     @property
     def texts(self) -> list[str]:

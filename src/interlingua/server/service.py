@@ -47,6 +47,15 @@ class Service:
         if not self.keys.opens(key):
             raise Refusal(403, "Invalid API key")
 
+    def refuse_if_full(self) -> None:
+        """Refuse before anything is read: under ten times too much this is what most requests cost.
+
+        Raises:
+            Refusal: the queue takes no more.
+        """
+        if self.engine.batcher.is_full:
+            raise self.engine.batcher.refusal()
+
     def detect(self, text: str) -> list[Detected]:
         """Tell which of the languages a text is in, likeliest first."""
         return self.detector.detect(text)

@@ -51,6 +51,8 @@ class ServerSettings:
     """File of the keys that requests need; made by --new-key."""
     suggestions: Path | None = None
     """File that better translations are added to; without it /suggest is refused."""
+    corrections: Path | None = None
+    """Folder of corrections, made by interlingua correct, that are followed at once, also those that come later."""
     log_requests: bool = False
     """Whether a line of JSON a request is written to standard error; never a text."""
 

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import interlingua
+from interlingua.inspection.questions import QUESTIONS
 from interlingua.server import schemas
 from interlingua.server.languages import Languages
 from interlingua.server.settings import ServerSettings
@@ -34,6 +35,7 @@ _POSTS: dict[str, tuple[str, type[BaseModel], dict[str, Any]]] = {
         {"required": ["translations"], "properties": {"translations": {"type": "array"}}},
     ),
 }
+_QUESTIONS = {f"/inspect/{name}": form for name, form in QUESTIONS.items()}
 _GETS = {
     "/languages": "List the languages",
     "/frontend/settings": "Tell the limits",
@@ -41,7 +43,12 @@ _GETS = {
     "/ready": "Tell whether the models take requests",
     "/v2/languages": "List the languages, as DeepL does",
     "/v2/usage": "Tell what was used, as DeepL does",
+    "/inspect/page": "Fetch the page as one file without its answers",
+    "/metrics": "Tell operators what was done, for Prometheus",
 }
+_KINDS = {"/inspect/page": "text/html", "/metrics": "text/plain"}
+"""Answers that are no JSON."""
+
 _ERROR = {
     "type": "object",
     "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
@@ -69,16 +76,22 @@ def routes(settings: ServerSettings, languages: Languages) -> list[Route]:
 
 def describe(settings: ServerSettings, languages: Languages) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document: with the limits and the languages of this server."""
-    forms = [(form, "validation") for _, form, _ in _POSTS.values()]
+    every = dict.fromkeys([*(form for _, form, _ in _POSTS.values()), *_QUESTIONS.values()])
+    forms = [(form, "validation") for form in every]
     _, definitions = models_json_schema(forms, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-    for definition in definitions["$defs"].values():
-        _limit(definition["properties"], settings, languages)
+    for _, form, _ in _POSTS.values():
+        _limit(definitions["$defs"][form.__name__]["properties"], settings, languages)
     paths: dict[str, Any] = {
         path: {"post": _post(told, form.__name__, answer)}
         for path, (told, form, answer) in _POSTS.items()
     }
-    paths |= {path: {"get": _operation(told, {})} for path, told in _GETS.items()}
+    paths |= {path: {"post": _question(path, form)} for path, form in _QUESTIONS.items()}
+    paths |= {
+        path: {"get": _operation(told, {}, _KINDS.get(path, "application/json"))}
+        for path, told in _GETS.items()
+    }
     paths["/translate_file"] = {"post": _file()}
+    paths["/download_file/{name}"] = {"get": _download()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -114,12 +127,12 @@ def _limit_text(field: dict[str, Any], settings: ServerSettings) -> dict[str, An
     return field | {"anyOf": [one, many]}
 
 
-def _operation(told: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _operation(told: str, answer: dict[str, Any], kind: str = "application/json") -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "summary": told,
         "responses": {
-            "200": {"description": "Done", "content": {"application/json": {"schema": answer}}},
+            "200": {"description": "Done", "content": {kind: {"schema": answer}}},
             **{
                 status: {"description": words, "content": error}
                 for status, words in _REFUSALS.items()
@@ -137,6 +150,22 @@ def _post(told: str, form: str, answer: dict[str, Any]) -> dict[str, Any]:
     }
     if form == "TranslateForm":
         operation["responses"]["200"]["content"]["text/event-stream"] = {}
+    return operation
+
+
+def _question(path: str, form: type[BaseModel]) -> dict[str, Any]:
+    told = f"Look inside: {path.rpartition('/')[2]}"
+    operation = _operation(told, {"type": "object"} if path != "/inspect/best-view" else {})
+    schema = {"schema": {"$ref": f"#/components/schemas/{form.__name__}"}}
+    operation["requestBody"] = {"required": True, "content": {"application/json": schema}}
+    return operation
+
+
+def _download() -> dict[str, Any]:
+    operation = _operation("Fetch a translated file", {}, "application/octet-stream")
+    operation["parameters"] = [
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    ]
     return operation
 
 

@@ -15,10 +15,12 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, BinaryIO
 
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError, CorpusError, InterlinguaError
 from interlingua.server.frames import Message, pack, read_frame
+from interlingua.server.log import hear_only_ourselves, tell_error
 
 if TYPE_CHECKING:
+    from interlingua.inspection.alignment import View
     from interlingua.inspection.looker import Looker
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
@@ -28,6 +30,7 @@ __all__ = ["Worker", "main"]
 
 def main() -> None:
     """Load the models that the first message names, say so, and serve until standard input ends."""
+    hear_only_ourselves()
     requests = sys.stdin.buffer
     with open(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # whatever a library prints must not fall between the frames
@@ -55,6 +58,7 @@ class Worker:
         self._writing = Lock()
         self._translators: list[Translator] = []
         self._folders: list[Path] = []
+        self._views: dict[int, View | None] = {}
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -76,6 +80,8 @@ class Worker:
             )
             for folder in self._folders
         ]
+        if start["corrections"] is not None:
+            self._remember(Path(start["corrections"]))
         models = [
             {
                 "source": each.source_lang,
@@ -87,6 +93,25 @@ class Worker:
         ]
         samples = [_samples(folder) for folder in self._folders]
         self.say({"ready": models, "samples": samples})
+
+    def _remember(self, corrections: Path) -> None:
+        """Have every model follow the corrections of its languages.
+
+        Raises:
+            CorpusError: they cannot be read, or are of other languages than all models.
+        """
+        from interlingua.checkpoints.adapter_folder import weights_sha256
+
+        refused: list[CorpusError] = []
+        for folder, translator in zip(self._folders, self._translators, strict=True):
+            followed = translator.remember(corrections, weights_sha256(folder))
+            try:
+                followed.check_languages()
+            except CorpusError as error:
+                refused.append(error)
+            translator.refresh_corrections()
+        if len(refused) == len(self._translators):
+            raise refused[0]
 
     @cached_property
     def _looker(self) -> "Looker":
@@ -144,6 +169,7 @@ class Worker:
             self.say({"id": number, "refused": str(error)})
         except Exception as error:
             # Only its kind: what an error says may quote the text.
+            tell_error(error)
             self.say({"id": number, "broken": type(error).__name__})
         return False
 
@@ -158,6 +184,8 @@ class Worker:
 
     def _translate(self, message: Message) -> Iterator[Message]:
         translator = self._translators[message["model"]]
+        with suppress(CorpusError):  # what was known stays
+            translator.refresh_corrections()
         found = translator.translate(message["texts"], **message["options"])
         yield {"found": [_as_message(each) for each in found]}
 
@@ -178,9 +206,14 @@ class Worker:
         yield {"found": self._looker.answer(message["name"], message["content"])}
 
     def _align(self, message: Message) -> Iterator[Message]:
-        from interlingua.server.word_links import link_words
+        from interlingua.server.word_links import choose_view, link_words
 
-        links = link_words(self._translators[message["model"]], message["pairs"])
+        number = message["model"]
+        translator = self._translators[number]
+        if number not in self._views:
+            sources, targets = _samples(self._folders[number])
+            self._views[number] = choose_view(translator, list(zip(sources, targets, strict=True)))
+        links = link_words(translator, message["pairs"], self._views[number])
         yield {"found": links}
 
     def _inspect(self, message: Message) -> Iterator[Message]:

@@ -117,6 +117,43 @@ def test_switches_are_heard_everywhere(ask: Ask) -> None:
         assert ask(name, text=TEXT, switches=switches) != ask(name, text=TEXT)
 
 
+DECODER_OFF = [{"side": "decoder", "layer": layer} for layer in (1, 2, 3)]
+ALL_OFF = [*DECODER_OFF, *({"side": "encoder", "layer": layer} for layer in (1, 2))]
+
+
+@pytest.mark.parametrize("off", [DECODER_OFF, ALL_OFF])
+def test_without_any_decoder_layer_all_is_shown_but_what_there_is_none_of(
+    ask: Ask, off: list[dict[str, Any]]
+) -> None:
+    switches = {"layers_off": off}
+    trace = ask("trace", text=TEXT, switches=switches)
+    assert {map["kind"] for map in trace["attention"]} <= {"encoder"}
+    assert trace["target_tokens"]
+    assert ask("translation", text=TEXT, switches=switches)["parts"][0]["target_tokens"]
+    assert len(ask("steps", text=TEXT, switches=switches)["steps"]) == len(trace["target_tokens"])
+    assert ask("tree", text=TEXT, switches=switches)
+    assert ask("checkpoint", text=TEXT, step=7, switches=switches)["trace"]
+    found = np.array(ask("saliency", text=TEXT, switches=switches)["gradient_times_input"])
+    assert found.shape == (len(trace["target_tokens"]), len(trace["source_tokens"]))
+    assert not found.any()
+    with pytest.raises(ConfigError, match="every decoder layer is switched off, so nothing looks"):
+        ask("walk", text=TEXT, kind="cross", switches=switches)
+
+
+def test_words_are_linked_by_the_layers_that_are_left(ask: Ask) -> None:
+    view = ask("best-view")
+    others = [layer for layer in (1, 2, 3) if layer != view["layer"]]
+    switches = {"layers_off": [{"side": "decoder", "layer": others[0]}]}
+    trace = ask("trace", text=TEXT, switches=switches)
+    maps = [map for map in trace["attention"] if map["kind"] == "cross"]
+    best = np.array(next(map for map in maps if map["layer"] == view["layer"])["weights"])
+    expected = best.mean(0) if view["head"] is None else best[view["head"] - 1]
+    if view["step"] == "reading":
+        expected = np.concatenate((expected[1:], expected[-1:]))
+    [part] = ask("translation", text=TEXT, switches=switches)["parts"]
+    np.testing.assert_allclose(part["alignment"], expected, atol=1e-4)
+
+
 def test_a_checkpoint_is_the_model_as_it_was(ask: Ask, translator: Translator) -> None:
     now = trace_translation(translator, TEXT, "the cat sees.")
     then = ask("checkpoint", text=TEXT, target="the cat sees.", step=7)

@@ -1,8 +1,12 @@
 """Languages are known by the sentences of the models themselves."""
 
+import os
 import random
+from pathlib import Path
 
-from interlingua.server.detection import Detector
+import pytest
+
+from interlingua.server.detection import Detected, Detector
 
 WORDS = {
     "ro": "pisica câinele băiatul fata doarme mănâncă vede aleargă în parcul mare și un măr roșu acasă mereu cu",
@@ -42,3 +46,51 @@ def test_a_text_without_letters_is_in_none() -> None:
 def test_without_sentences_the_package_decides() -> None:
     detector = Detector(["ro", "de"], {"ro": SAMPLES["ro"]})
     assert detector.detect("Guten Morgen, wie geht es Ihnen heute?")[0].language == "de"
+
+
+OTHERS = (
+    "El libro es viejo.",
+    "Hola, ¿cómo estás?",
+    "Il gatto dorme in casa.",
+    "La dame lit un livre dans le jardin.",
+    "Het meisje eet een rode appel in de tuin.",
+    "Kočka spí v domě.",
+)
+
+
+def test_a_text_in_a_language_that_no_model_has_is_surely_in_none() -> None:
+    samples = {code: SAMPLES[code] for code in ("ro", "en")}
+    for detector in (Detector(["ro", "en"], samples), Detector(["ro", "en"], {})):
+        for text in OTHERS:
+            assert detector.detect(text)[0].confidence < 10, text
+        for code, text in {"ro": "Fata doarme.", "en": "The girl is reading a book."}.items():
+            best = detector.detect(text)[0]
+            assert (best.language, best.confidence > 90) == (code, True)
+
+
+def test_what_the_package_has_no_opinion_of_is_told_by_the_sentences() -> None:
+    detector = Detector(["ro", "en"], {code: SAMPLES[code] for code in ("ro", "en")})
+    assert detector.detect("the")[0].language == "en"
+    assert detector.detect("the")[0].confidence > 90
+
+
+@pytest.mark.skipif("INTERLINGUA_DATA" not in os.environ, reason="INTERLINGUA_DATA is not set")
+def test_real_sentences_of_languages_that_are_here_and_of_others() -> None:
+    lines = {
+        code: (Path(os.environ["INTERLINGUA_DATA"]) / f"flores200/devtest.{code}")
+        .read_text(encoding="utf-8")
+        .split("\n")
+        for code in ("ron_Latn", "eng_Latn", "deu_Latn", "fra_Latn", "ces_Latn", "swh_Latn")
+    }
+    every = {"ro": "ron_Latn", "en": "eng_Latn", "de": "deu_Latn"}
+    detector = Detector(list(every), {code: lines[name][:300] for code, name in every.items()})
+
+    def beginnings(name: str) -> list[list[Detected]]:
+        return [detector.detect(" ".join(line.split()[:5])) for line in lines[name][300:400]]
+
+    for code, name in every.items():
+        right = [b[0] for b in beginnings(name) if b[0].language == code]
+        assert len(right) >= 95, code
+        assert sum(guess.confidence > 80 for guess in right) >= 90, code
+    for name in ("fra_Latn", "ces_Latn", "swh_Latn"):
+        assert sum(b[0].confidence < 20 for b in beginnings(name)) >= 90, name

@@ -56,6 +56,9 @@ def _write(run: Run, backwards: bool) -> str:
         ("cats &amp; dogs", "CATS &amp; DOGS"),
         ("3 &lt; 4 &copy; us", "3 &lt; 4 &copy; US"),
         ("don&#39;t", "DON&#39;T"),
+        ("&quot;a&quot; &mdash; b&sup2;", "&quot;A&quot; &mdash; B&sup2;"),
+        ("<b><?php echo 1 ?> a</b>", " <b><?php echo 1 ?>A</b>"),
+        ("<?xml version='1.0'?><b>a</b>", "<?xml version='1.0'?><b>A</b>"),
         ("<script>var a = '<b>';</script>then", "<script>var a = '<b>';</script>THEN"),
         ("<span translate=no>keep me</span> now", "<span translate=no>keep me</span> NOW"),
         ("<!-- not <b> this --> that", "<!-- not <b> this --> THAT"),
@@ -101,7 +104,9 @@ def random_document(rng: random.Random, depth: int = 0) -> str:
             mark = rng.choice(["", f' id="{rng.randint(0, 99)}"', " title='a &gt; b'"])
             pieces.append(f"<{name}{mark}>{random_document(rng, depth + 1)}</{name}>")
         elif kind < 0.4:
-            pieces.append(rng.choice(["<br/>", "<img src='x'/>", "<!-- <b> -->", "<wbr />"]))
+            pieces.append(
+                rng.choice(["<br/>", "<img src='x'/>", "<!-- <b> -->", "<wbr />", "<?pi x?>"])
+            )
         else:
             pieces.append(" ".join(rng.choices(WORDS, k=rng.randint(1, 5))))
         pieces.append(rng.choice(["", " ", "\n", ""]))

@@ -8,10 +8,47 @@ const held = document.getElementById("answers");
 export const isExported = Boolean(held?.textContent.trim());
 
 if (isExported) {
-  for (const {name, body, answer} of JSON.parse(held.textContent).answers) known.set(key(name, body), {name, body, answer});
+  for (const {name, body, answer} of JSON.parse(held.textContent).answers) keep(name, brief(body), answer);
 }
 
 export class Refused extends Error {}
+
+const SAVED = "This file holds what was on the page when it was saved. Open the live page to ask for more.";
+
+/** The key that a server may want; the tab remembers it, and forgets it when it is closed. */
+let secret = isExported ? "" : remembered();
+
+function remembered() {
+  try {
+    return sessionStorage.getItem("key") ?? "";
+  } catch {
+    return ""; // a browser that keeps nothing
+  }
+}
+
+/** Send this key from now on. */
+export function useKey(text) {
+  secret = text;
+  try {
+    sessionStorage.setItem("key", text);
+  } catch { /* then it has to be typed again */ }
+}
+
+/** Whether the server answers only who has a key. */
+export async function wantsKey() {
+  return (await settings()).keyRequired === true;
+}
+
+let told = null;
+
+/** What the server tells of itself: its limits, and what files it takes. Nothing in a saved page. */
+export async function settings() {
+  if (!isExported) told ??= await fetch("frontend/settings").then((response) => response.json()).catch(() => null);
+  return told ?? {};
+}
+
+/** Whether a key has been given; a wrong one too. */
+export const hasKey = () => secret !== "";
 
 function key(name, body) {
   const sorted = (value) => {
@@ -22,39 +59,58 @@ function key(name, body) {
   return `${name} ${JSON.stringify(sorted(body))}`;
 }
 
-/** Leave out what says nothing, so that the same question is always written the same. */
+/** Leave out what says nothing, so that the same question is always written the same. 0 says something: only model 0 is who is asked anyway. */
 function brief(body) {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => {
-    if (value === null || value === undefined || value === "" || value === 0) return false;
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => {
+    if (value === null || value === undefined || value === "" || (name === "model" && value === 0)) return false;
     return typeof value !== "object" || (Array.isArray(value) ? value.length > 0 : Object.keys(value).length > 0);
   }));
 }
 
 /** Ask one question of the inspection; an answer that was given before is given again. */
-export async function ask(name, question, {signal, keep = true} = {}) {
+export async function ask(name, question, {signal} = {}) {
   const body = brief(question);
   const found = known.get(key(name, body));
   if (found) return found.answer;
-  if (isExported) throw new Refused("This file holds what was on the page when it was saved. Open the live page to ask for more.");
+  if (isExported) throw new Refused(SAVED);
   const answer = await post(`inspect/${name}`, body, signal);
-  if (keep) {
-    known.set(key(name, body), {name, body, answer});
-    if (known.size > 200) known.delete(known.keys().next().value);
-  }
+  keep(name, body, answer);
+  if (known.size > 200) known.delete(known.keys().next().value);
   return answer;
 }
 
-async function post(path, body, signal) {
-  let response;
+function keep(name, body, answer) {
+  known.set(key(name, body), {name, body, answer});
+}
+
+async function reach(path, {headers = {}, ...how} = {}) {
   try {
-    response = await fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), signal});
+    return await fetch(path, {...how, headers: {...headers, ...secret && {Authorization: `Bearer ${secret}`}}});
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is it still running?");
   }
+}
+
+async function post(path, body, signal) {
+  const isForm = body instanceof FormData;
+  const response = await reach(path, {method: "POST", headers: isForm ? {} : {"Content-Type": "application/json"}, body: isForm ? body : JSON.stringify(body), signal});
   const content = await response.json().catch(() => ({}));
+  signal?.throwIfAborted();
   if (!response.ok) throw new Refused(String(content.error ?? `the server answered ${response.status}`));
   return content;
+}
+
+/** Translate a file of a form that the server knows; gives the name and the content of the translated one. */
+export async function translateFile(file, {source_lang: source, target_lang: target}) {
+  if (isExported) throw new Refused(SAVED);
+  const form = new FormData();
+  for (const [name, value] of Object.entries({source, target, file})) form.append(name, value);
+  const {translatedFileUrl} = await post("translate_file", form);
+  const shelved = translatedFileUrl.split("/").at(-1); // beside this page, whatever the server believes to be called behind a proxy
+  const response = await reach(`download_file/${shelved}`);
+  if (!response.ok) throw new Refused(`the server answered ${response.status}`);
+  return {name: decodeURIComponent(shelved).replace(/^[^.]*\./, ""), content: await response.blob()};
 }
 
 /** The models: their languages, with names, and their own. */

@@ -1,8 +1,8 @@
 // The frame: which model, which view, which sentence, what is switched off.
 
-import {h, debounce, spoken} from "./dom.js";
+import {h, debounce, field, spoken} from "./dom.js";
 import {state, set, listen, linkTo, switches} from "./state.js";
-import {ask, models, isExported} from "./api.js";
+import {ask, hasKey, models, isExported, useKey, wantsKey, Refused} from "./api.js";
 import {exportBar} from "./export.js";
 import "./view-translate.js";
 import "./view-attention.js";
@@ -21,20 +21,46 @@ const WITH_SENTENCE = ["attention", "tree", "steps", "how"];
 class Page extends HTMLElement {
   async connectedCallback() {
     try {
-      this.models = await models();
+      this.models = await wantsKey() ? await this.unlock() : await models();
+      if (!this.models[state.m]) set({m: 0});
+      if (!state.t && !isExported) set({t: (await ask("about", {model: state.m})).example});
     } catch (error) {
       this.append(h("main", {id: "main"}, h("h1", {}, "Interlingua"), h("p", {role: "alert"}, error.message)));
       return;
     }
-    if (!this.models[state.m]) set({m: 0});
-    if (!state.t && !isExported) set({t: (await ask("about", {model: state.m})).example});
     this.build();
     listen((names) => this.refresh(names));
     this.refresh(["view"]);
   }
 
+  /** Ask for the key until it is right; the form is one that password managers know. */
+  async unlock() {
+    const said = h("p", {role: "alert"});
+    const key = h("input", {id: "key", name: "key", type: "password", required: true, pattern: "[!-~]+", autocomplete: "current-password"});
+    const form = h("form", {class: "controls"}, field("API key", key), h("button", {class: "main"}, "Open"));
+    const door = h("main", {id: "main"}, h("h1", {}, "Interlingua"), h("p", {}, "This server answers whoever has a key. Its operator gives them out."), form, said);
+    this.append(door);
+    for (;;) {
+      if (hasKey()) {
+        try {
+          const found = await models();
+          door.remove();
+          return found;
+        } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          said.textContent = error.message;
+        }
+      }
+      await new Promise((sent) => form.addEventListener("submit", (event) => { event.preventDefault(); sent(); }, {once: true}));
+      useKey(key.value);
+    }
+  }
+
   build() {
-    this.model = h("select", {id: "model", onchange: (event) => this.choose(Number(event.target.value))},
+    this.model = h("select", {id: "model", onchange: async (event) => {
+      await this.main.firstElementChild.attempt(() => this.choose(Number(event.target.value)));
+      this.model.value = String(state.m); // where it cannot be chosen
+    }},
       this.models.map((model, place) => h("option", {value: place, selected: place === state.m}, `${model.source_name} → ${model.target_name}${model.name ? ` · ${model.name}` : ""}`)));
     this.tabs = Object.entries(NAMES).map(([view, name]) => h("a", {href: linkTo(view), "data-view": view,
       onclick: (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); set({view}, {remember: true}); } }}, name));
@@ -57,7 +83,7 @@ class Page extends HTMLElement {
   async choose(m) {
     const same = this.models[m].source_lang === this.models[state.m].source_lang;
     const t = same ? state.t : (await ask("about", {model: m})).example;
-    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], cut: []}, {remember: true});
+    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], alt: [], cut: []}, {remember: true});
   }
 
   refresh(names) {

@@ -6,7 +6,8 @@ import {answers, isExported} from "./api.js";
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-decoration", "visibility"];
 
-function save(name, content, type) {
+/** Hand a file to whoever looks. */
+export function save(name, content, type) {
   const address = URL.createObjectURL(new Blob([content], {type}));
   const anchor = h("a", {href: address, download: name});
   document.body.append(anchor);
@@ -58,15 +59,22 @@ async function page() {
 /** The bar at the foot of every view. */
 export function exportBar(view) {
   const said = h("output", {"aria-live": "polite"});
-  const pictures = () => [...(view()?.querySelectorAll("figure svg") ?? [])];
   const act = (text, run) => h("button", {type: "button", onclick: async () => {
     said.textContent = "";
     try { said.textContent = await run(); } catch (error) { said.textContent = `That did not work: ${error.message}`; }
   }}, text);
   const each = async (kind, write) => {
-    const found = pictures();
-    if (!found.length) return "This view has no picture to save; take JSON or the whole page.";
-    for (const [n, picture] of found.entries()) await write(picture, `${state.view}${found.length > 1 ? `-${n + 1}` : ""}.${kind}`);
+    const shown = [...(view()?.querySelectorAll("figure svg") ?? [])];
+    const drawn = shown.length ? [] : view()?.pictures?.() ?? [];
+    const found = [...shown, ...drawn];
+    if (!found.length) return "There is nothing to draw yet.";
+    const easel = h("div", {class: "hidden", "aria-hidden": "true"}, drawn); // styles reach only what is in the document
+    document.body.append(easel);
+    try {
+      for (const [n, picture] of found.entries()) await write(picture, `${state.view}${found.length > 1 ? `-${n + 1}` : ""}.${kind}`);
+    } finally {
+      easel.remove();
+    }
     return `Saved ${found.length === 1 ? "one picture" : `${found.length} pictures`}.`;
   };
   return h("section", {class: "export row", "aria-label": "Save this view"}, h("span", {class: "label"}, "Save this view as"),

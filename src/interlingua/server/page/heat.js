@@ -5,7 +5,7 @@ import {h, s, number} from "./dom.js";
 const LABEL = 13;
 
 /** Width of a label in the units of the picture, near enough for every script. */
-function width(text) {
+export function textWidth(text) {
   let size = 0;
   for (const character of text) size += character.codePointAt(0) > 0x2e80 ? 14 : 8.4;
   return size;
@@ -17,8 +17,8 @@ function width(text) {
  * pick(row, column), marked (a set of "row,column").
  */
 export function heat({rows, columns, values, name, signed = false, most = 1, cell = 32, chosen = null, pick = null, digits = 3, marked = new Set()}) {
-  const left = 10 + Math.max(20, ...rows.map(width));
-  const top = 14 + Math.max(20, ...columns.map(width)) * 0.78;
+  const left = 10 + Math.max(20, ...rows.map(textWidth));
+  const top = 14 + Math.max(20, ...columns.map(textWidth)) * 0.78;
   const wide = left + columns.length * cell + 40, high = top + rows.length * cell + 4;
   const cells = values.map((line, r) => line.map((value, c) => s("rect", {
     x: left + c * cell, y: top + r * cell, width: cell - 1, height: cell - 1, rx: 2,

@@ -23,3 +23,14 @@ export function byWords(values, rows, columns) {
   return rows.map((row) => columns.map((column) =>
     row.reduce((sum, r) => sum + column.reduce((inner, c) => inner + values[r][c], 0), 0) / row.length));
 }
+
+/** The words of both sides of an opened sentence, how much each of the target looks at each of the source, and which belong together. */
+export function alignedWords(part) {
+  const named = (tokens) => (group) => ({group, text: label(tokens, group)});
+  const sources = wordsOf(part.source, part.source_tokens).slice(0, -1).map(named(part.source_tokens));
+  const targets = wordsOf(part.target, part.target_tokens).filter((group) => part.target_tokens[group[0]].start !== part.target_tokens[group[0]].end)
+    .map(named(part.target_tokens)).map((each) => ({...each, probability: Math.exp(Math.min(...each.group.map((place) => part.log_probabilities[place])))}));
+  const looks = targets.map((target) => sources.map((source) =>
+    target.group.reduce((sum, t) => sum + source.group.reduce((inner, c) => inner + part.alignment[t][c], 0), 0) / target.group.length));
+  return {sources, targets, looks, linked: (t, c) => looks[t][c] >= 0.5 * Math.max(...looks[t]) && looks[t][c] > 0.1};
+}

@@ -40,7 +40,7 @@ class Attention extends View {
     const maps = trace.attention.filter((map) => map.kind === state.kind);
     if (!maps.length) return h("p", {}, "Nothing of this kind is left: its layers are switched off.");
     const map = maps.find((each) => each.layer === state.layer) ?? maps.find((each) => state.kind === "cross" && best && each.layer === best.layer) ?? maps.at(-1);
-    const isBest = (layer, head) => state.kind === "cross" && best && best.layer === layer && best.head === head;
+    const isBest = (layer, head) => state.kind === "cross" && best && best.layer === layer && (best.head ?? 0) === head; // no head: the mean of all
     const head = state.head ?? (state.kind === "cross" && best && best.layer === map.layer && best.head ? best.head : 0);
     const values = head && map.weights[head - 1] ? map.weights[head - 1] : average(map.weights);
     const name = head ? `layer ${map.layer}, head ${head}` : `layer ${map.layer}, the mean of its heads`;

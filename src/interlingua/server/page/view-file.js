@@ -4,6 +4,7 @@ import {h, s, choice, number} from "./dom.js";
 import {state, set} from "./state.js";
 import {ask, isExported} from "./api.js";
 import {View} from "./view.js";
+import {readText} from "./text-file.js";
 
 const AT_ONCE = 16, MOST = 2000, SHOWN = 200;
 
@@ -22,21 +23,22 @@ export function difference(one, other) {
   return parts.flatMap((part, n) => n ? [" ", part] : [part]);
 }
 
+/** What was given and what came of it, as long as the page is open: too much for an address. */
+const kept = {text: "", lines: [], tooMany: 0, order: "place", of: "", answer: null};
+
 class FileView extends View {
   watches = ["m", "other"];
-  lines = [];
-  order = "place";
-  chosen = null;
-
   build() {
     this.input = h("textarea", {id: "lines", rows: 6, spellcheck: "false", readonly: isExported, "aria-describedby": "lines-hint"});
-    const file = h("input", {type: "file", id: "lines-file", class: "hidden", accept: ".txt,.tsv,text/plain", onchange: (event) => this.open(event.target.files[0])});
+    const file = h("input", {type: "file", id: "lines-file", class: "hidden", accept: ".txt,.tsv,text/plain", onchange: (event) => this.attempt(() => this.open(event.target.files[0]))});
     this.input.addEventListener("dragover", (event) => event.preventDefault());
-    this.input.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); this.open(event.dataTransfer.files[0]); } });
+    this.input.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); this.attempt(() => this.open(event.dataTransfer.files[0])); } });
     this.second = h("select", {id: "second", onchange: (event) => set({other: event.target.value === "" ? null : Number(event.target.value)}, {remember: true})});
-    if (isExported) this.input.value = JSON.parse(document.getElementById("answers").textContent).lines ?? "";
+    this.input.value = kept.text;
+    this.input.addEventListener("input", () => { kept.text = this.input.value; });
+    if (isExported && !kept.text) this.input.value = JSON.parse(document.getElementById("answers").textContent).lines ?? "";
     this.progress = h("progress", {max: 1, value: 0, hidden: true, "aria-label": "Translated"});
-    if (this.input.value) this.take();
+    if (isExported && this.input.value) this.take();
     return [
       h("h2", {}, "Test set"),
       h("label", {for: "lines"}, "Sentences, one a line; a reference may follow behind a tab"), this.input,
@@ -54,7 +56,7 @@ class FileView extends View {
 
   async open(file) {
     if (!file) return;
-    this.input.value = await file.text();
+    this.input.value = await readText(file);
     this.start();
   }
 
@@ -64,29 +66,32 @@ class FileView extends View {
   }
 
   take() {
-    const given = this.input.value.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line.trim());
-    this.lines = given.slice(0, MOST).map((line) => { const [source, reference] = line.split("\t"); return {source: source.slice(0, 2000), reference}; });
-    this.tooMany = given.length - this.lines.length;
-    this.chosen = null;
+    kept.text = this.input.value;
+    const given = kept.text.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line.trim());
+    kept.lines = given.slice(0, MOST).map((line) => { const [source, reference] = line.split("\t"); return {source: source.slice(0, 2000), reference}; });
+    kept.tooMany = given.length - kept.lines.length;
   }
 
   async ask(signal) {
-    if (!this.lines.length) return null;
-    const hasReferences = this.lines.every((line) => line.reference !== undefined);
+    if (!kept.lines.length) return null;
+    const of = JSON.stringify([state.m, state.other, kept.lines]);
+    if (kept.of === of) return kept.answer;
+    const {lines} = kept, hasReferences = lines.every((line) => line.reference !== undefined);
     this.progress.hidden = false;
     const rows = [];
     try {
-      for (let start = 0; start < this.lines.length; start += AT_ONCE) {
-        const part = this.lines.slice(start, start + AT_ONCE);
+      for (let start = 0; start < lines.length; start += AT_ONCE) {
+        const part = lines.slice(start, start + AT_ONCE);
         const question = {texts: part.map((line) => line.source), references: hasReferences ? part.map((line) => line.reference) : null};
         const [mine, others] = await Promise.all([ask("file", {...question, model: state.m}, {signal}), state.other === null ? null : ask("file", {...question, model: state.other}, {signal})]);
         mine.rows.forEach((row, n) => rows.push({...row, ...part[n], place: start + n, other: others?.rows[n]}));
-        this.progress.value = rows.length / this.lines.length;
+        this.progress.value = rows.length / lines.length;
       }
     } finally {
       this.progress.hidden = true;
     }
-    return {rows, hasReferences};
+    Object.assign(kept, {of, answer: {rows, hasReferences}});
+    return kept.answer;
   }
 
   show(answer) {
@@ -97,15 +102,15 @@ class FileView extends View {
     const name = hasReferences ? "chrF" : "log-probability a token";
     const orders = {place: (a, b) => a.place - b.place, worst: (a, b) => value(a) - value(b), longest: (a, b) => b.source_tokens - a.source_tokens,
       changed: (a, b) => (b.other && b.other.text !== b.text) - (a.other && a.other.text !== a.text) || a.place - b.place};
-    const sorted = rows.toSorted(orders[this.order]);
+    const sorted = rows.toSorted(orders[kept.order]);
     const mean = (of) => of.reduce((sum, each) => sum + each, 0) / of.length;
     const changed = rows.filter((row) => row.other && row.other.text !== row.text).length;
     this.detail = h("section", {class: "node", hidden: true, "aria-label": "The chosen sentence"});
     return [
-      this.tooMany > 0 ? h("p", {class: "note"}, `The first ${MOST.toLocaleString("en")} sentences are taken; ${this.tooMany.toLocaleString("en")} are left out.`) : null,
+      kept.tooMany > 0 ? h("p", {class: "note"}, `The first ${MOST.toLocaleString("en")} sentences are taken; ${kept.tooMany.toLocaleString("en")} are left out.`) : null,
       h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(rows.map(value)))}`, rows[0].other ? `, of the other model ${number(mean(rows.map((row) => hasReferences ? row.other.chrf : row.other.per_token)))}; ${changed} translations differ` : "", "."),
       this.scatter(rows, value, name), this.detail,
-      choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], this.order, (order) => { this.order = order; this.result.replaceChildren(...[this.show(answer)].flat().filter(Boolean)); }),
+      choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], kept.order, (order) => { kept.order = order; this.result.replaceChildren(...[this.show(answer)].flat().filter(Boolean)); }),
       h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Sentences"}, h("table", {}, h("caption", {}, sorted.length > SHOWN ? `The first ${SHOWN} in this order` : "All sentences"),
         h("thead", {}, h("tr", {}, ["Source", "Translation", ...(rows[0].other ? ["The other model"] : []), name, "Length"].map((each) => h("th", {scope: "col"}, each)))),
         h("tbody", {}, sorted.slice(0, SHOWN).map((row) => h("tr", {},

@@ -4,6 +4,7 @@ import {h, doubt, number, percent, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask} from "./api.js";
 import {View} from "./view.js";
+import {barsPicture} from "./pictures.js";
 
 /** One distribution as bars. */
 export function bars(guess, chosen) {
@@ -32,8 +33,16 @@ class Steps extends View {
     return ask("steps", {model: state.m, text: state.t, target: state.target, switches: switches()}, {signal});
   }
 
+  /** The chosen step as a picture. */
+  pictures() {
+    if (!this.answer) return [];
+    const {place, at} = chosen(this.answer.steps);
+    const last = at.lens.at(-1).layer;
+    return [barsPicture(at.lens.map((guess) => ({title: layerName(guess.layer, last), guess})), at.token.id, `Step ${place + 1}: “${word(at.token.text)}”`)];
+  }
+
   show({steps}) {
-    const place = Math.max(0, Math.min(state.place, steps.length - 1)), at = steps[place];
+    const {place, at} = chosen(steps);
     const layers = at.lens.map((guess) => guess.layer);
     return [
       h("h2", {}, "Step by step"),
@@ -47,13 +56,24 @@ class Steps extends View {
           step.lens.map((guess) => h("td", {class: `doubt-${doubt(Math.exp(guess.candidates[0].log_probability))}`}, word(guess.candidates[0].text)))))))),
       h("h3", {}, `Step ${place + 1}: “${word(at.token.text)}”`),
       h("div", {class: "lens"}, at.lens.map((guess) => h("section", {},
-        h("h4", {}, guess.layer === 0 ? "Before layer 1" : guess.layer === layers.at(-1) ? `Layer ${guess.layer}: the model itself` : `Layer ${guess.layer}`),
+        h("h4", {}, layerName(guess.layer, layers.at(-1))),
         h("p", {class: "quiet"}, `Entropy ${number(guess.entropy)} bits; “${word(at.token.text)}” is in place ${guess.rank} with ${percent(Math.exp(guess.log_probability))}.`),
         bars(guess, at.token.id)))),
       h("p", {class: "note"}, "The logit lens reads the vectors between two layers as if they were the last: it shows when a word is decided. ",
         "Entropy is how unsure the model is: 0 bits is certainty, and every bit doubles the number of words that it wavers between."),
     ];
   }
+}
+
+/** The step that is looked at. */
+function chosen(steps) {
+  const place = Math.max(0, Math.min(state.place, steps.length - 1));
+  return {place, at: steps[place]};
+}
+
+function layerName(layer, last) {
+  if (layer === 0) return "Before layer 1";
+  return layer === last ? `Layer ${layer}: the model itself` : `Layer ${layer}`;
 }
 
 customElements.define("look-steps", Steps);

@@ -2,48 +2,90 @@
 
 import {h, debounce, doubt, percent, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
-import {ask, isExported} from "./api.js";
+import {ask, isExported, settings, translateFile} from "./api.js";
+import {save} from "./export.js";
 import {View} from "./view.js";
-import {label, wordsOf} from "./tokens.js";
+import {alignedWords, label, wordsOf} from "./tokens.js";
+import {wordsPicture} from "./pictures.js";
+import {readText} from "./text-file.js";
 
-const REMEMBERED = 20;
+const REMEMBERED = 20, AT_ONCE = 2000, FORMATS = [".txt", ".html", ".htm", ".srt", ".odt", ".docx"];
+/** What was translated since the page was opened, newest first. */
+let past = [];
 
 class Translate extends View {
-  watches = ["m", "t", "sw", "pin", "probs"];
-  history = [];
+  watches = ["m", "t", "sw", "pin", "alt", "probs"];
 
   build() {
     const later = debounce((t) => set({t}), 180);
-    this.input = h("textarea", {id: "source", rows: 5, value: state.t, maxlength: 2000, spellcheck: "false", "aria-describedby": "drop-hint",
-      oninput: (event) => later(event.target.value), readonly: isExported});
-    const file = h("input", {type: "file", id: "source-file", class: "hidden", accept: ".txt,text/plain", onchange: (event) => this.open(event.target.files[0])});
-    this.input.addEventListener("dragover", (event) => event.preventDefault());
-    this.input.addEventListener("drop", (event) => {
-      if (event.dataTransfer.files.length) { event.preventDefault(); this.open(event.dataTransfer.files[0]); }
-    });
+    this.limit = Infinity;
+    settings().then(({charLimit}) => { this.limit = charLimit > 0 ? charLimit : Infinity; });
+    this.input = h("textarea", {id: "source", rows: 5, value: state.t, spellcheck: "false", "aria-describedby": "drop-hint",
+      oninput: (event) => later(this.fit(event.target.value)), readonly: isExported});
+    const file = h("input", {type: "file", id: "source-file", class: "hidden", accept: `${FORMATS.join(",")},text/plain`,
+      onchange: (event) => { this.attempt(() => this.open(event.target.files[0])); }});
+    this.cutNote = h("div", {class: "row quiet", role: "status"});
+    this.fileNote = h("p", {class: "row", role: "status"});
     this.languages = [h("h2", {}), h("h2", {})];
     this.output = h("div", {class: "output", "aria-live": "polite"});
     this.aligned = h("div", {class: "aligned"});
     this.panel = h("div", {class: "alternatives", role: "region", "aria-label": "Alternatives", hidden: true});
     const probabilities = h("input", {type: "checkbox", checked: state.probs, onchange: (event) => set({probs: event.target.checked})});
     this.past = h("ol", {class: "past"});
+    this.list();
     return [
-      h("div", {class: "panes"},
+      h("div", {class: "panes", ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); },
+        ondrop: (event) => this.drop(event)},
         h("section", {}, this.languages[0], h("label", {for: "source", class: "hidden"}, "Text to translate"), this.input,
-          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a text file. ", file, h("label", {for: "source-file", class: "button"}, "Open a file"))),
+          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a file: text, .docx, .odt, .html or .srt. ", file, h("label", {for: "source-file", class: "button"}, "Open a file")), this.cutNote),
         h("section", {}, this.languages[1], this.output,
           h("p", {class: "row"}, h("label", {class: "check"}, probabilities, " Colour words by probability"),
             h("button", {type: "button", onclick: () => this.copy()}, "Copy")))),
-      this.panel, this.aligned,
+      this.fileNote, this.panel, this.aligned,
       h("details", {}, h("summary", {}, "History"), this.past),
     ];
   }
 
+  drop(event) {
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault();
+    this.attempt(() => this.open(file));
+  }
+
+  /** A text goes into the left pane; what is more than text is translated as it is, to be taken away. */
   async open(file) {
     if (!file) return;
-    const text = (await file.text()).slice(0, 2000);
-    this.input.value = text;
-    set({t: text}, {remember: true});
+    const {supportedFilesFormat: formats = FORMATS} = await settings();
+    const suffix = /\.[^.]*$/.exec(file.name.toLowerCase())?.[0];
+    if (suffix !== ".txt" && formats.includes(suffix)) {
+      await this.translate(file);
+      return;
+    }
+    const text = await readText(file, `, and no file of a kind that can be translated: ${formats.join(", ")}`);
+    set({t: this.fit(text, suffix === ".txt" ? file : null)}, {remember: true});
+    this.input.value = state.t;
+  }
+
+  async translate(file) {
+    this.fileNote.replaceChildren(`Translating ${file.name} …`);
+    try {
+      const {name, content} = await translateFile(file, this.models[state.m]);
+      this.fileNote.replaceChildren(`${file.name} is translated. `, h("button", {type: "button", class: "main", onclick: () => save(name, content, content.type)}, `Download ${name}`));
+    } catch (error) {
+      this.fileNote.replaceChildren();
+      throw error;
+    }
+  }
+
+  /** Cut a text to what the server takes at once, and say so; the file that it came from can be translated whole. */
+  fit(text, file = null) {
+    const fitting = text.length > this.limit ? text.slice(0, this.limit).replace(/[\uD800-\uDBFF]$/, "") : text;
+    this.cutNote.replaceChildren(...fitting === text ? [] : [
+      h("span", {}, `The text was cut: of ${text.length.toLocaleString("en")} characters the first ${fitting.length.toLocaleString("en")} are here.`),
+      ...file ? [h("button", {type: "button", onclick: () => this.attempt(() => this.translate(file))}, "Translate the whole file")] : []]);
+    if (fitting !== text) this.input.value = fitting;
+    return fitting;
   }
 
   async copy() {
@@ -66,11 +108,18 @@ class Translate extends View {
 
   async ask(signal) {
     if (!state.t.trim()) return {text: "", parts: []};
-    const question = {model: state.m, text: state.t, switches: switches()};
-    if (!state.pin.length) return ask("translation", question, {signal});
-    const tree = await ask("tree", {...question, edits: {pinned: state.pin}}, {signal});
-    const target = tree.finished[0].text;
-    return ask("translation", {...question, target}, {signal});
+    const parts = [];
+    for (const text of pieces(state.t)) parts.push(...(await ask("translation", {model: state.m, text, switches: switches()}, {signal})).parts);
+    for (const [place, ids] of chosenWords(parts)) parts[place] = await this.beginning(parts[place], ids, signal);
+    return {text: parts.map((each) => each.before + (each.target ?? "") + each.after).join(""), parts};
+  }
+
+  /** The translation of one sentence that begins with these symbols. */
+  async beginning(part, ids, signal) {
+    const question = {model: state.m, text: part.source, switches: switches()};
+    const tree = await ask("tree", {...question, edits: {pinned: ids}}, {signal});
+    const {parts: [opened]} = await ask("translation", {...question, target: tree.finished[0].text}, {signal});
+    return {...opened, before: part.before, after: part.after};
   }
 
   show(answer) {
@@ -78,19 +127,24 @@ class Translate extends View {
     this.remember(answer.text);
     this.panel.hidden = true;
     this.output.classList.toggle("coloured", state.probs);
-    this.output.replaceChildren(...answer.parts.map((part) => this.part(part, answer.parts.length === 1)));
+    this.output.replaceChildren(...answer.parts.map((part) => this.part(part)));
     const opened = answer.parts.filter((part) => part.source_tokens);
     this.aligned.replaceChildren(...opened.length ? [
       h("h3", {}, "Which word became which"),
       h("p", {class: "quiet"}, "Point at a word, or move to it with the Tab key: the words that it hangs together with are marked. ",
         "Press a word of the translation for other words in its place."),
       ...opened.map((part) => this.pair(part))] : []);
-    return state.pin.length ? h("p", {class: "row"}, "The beginning is pinned. ",
-      h("button", {type: "button", onclick: () => set({pin: []}, {remember: true})}, "Let the model choose again")) : null;
+    return chosenWords(answer.parts).length ? h("p", {class: "row"}, "The beginning is pinned. ",
+      h("button", {type: "button", onclick: () => set({pin: [], alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
+  }
+
+  pictures() {
+    const opened = this.answer?.parts.filter((part) => part.target_tokens) ?? [];
+    return opened.length ? [wordsPicture(opened, `${state.t} → ${this.answer.text}`)] : [];
   }
 
   /** The translation as running text. */
-  part(part, alone) {
+  part(part) {
     const pieces = [part.before];
     if (part.target_tokens) {
       for (const group of wordsOf(part.target, part.target_tokens)) {
@@ -104,16 +158,12 @@ class Translate extends View {
       pieces.push(part.target ?? "");
     }
     pieces.push(part.after);
-    return h("span", {class: alone ? "" : "part"}, pieces);
+    return h("span", {}, pieces);
   }
 
   /** Both sides of one sentence, word by word, that mark each other. */
   pair(part) {
-    const sources = wordsOf(part.source, part.source_tokens).slice(0, -1);
-    const targets = wordsOf(part.target, part.target_tokens).filter((group) => part.target_tokens[group[0]].start !== part.target_tokens[group[0]].end);
-    const looks = targets.map((target) => sources.map((source) =>
-      target.reduce((sum, t) => sum + source.reduce((inner, c) => inner + part.alignment[t][c], 0), 0) / target.length));
-    const linked = (t, c) => looks[t][c] >= 0.5 * Math.max(...looks[t]) && looks[t][c] > 0.1;
+    const {sources, targets, linked} = alignedWords(part);
     const model = this.models[state.m];
     const mark = (side, place, on) => {
       const others = side === "source" ? targetButtons : sourceSpans;
@@ -126,16 +176,11 @@ class Translate extends View {
     const hook = (side, place) => ({
       onpointerenter: () => mark(side, place, true), onpointerleave: () => mark(side, place, false),
       onfocus: () => mark(side, place, true), onblur: () => mark(side, place, false)});
-    const sourceSpans = sources.map((group, place) => h("button", {type: "button", class: "chip plain", ...hook("source", place),
-      "aria-label": `${label(part.source_tokens, group)}: with ${targets.flatMap((target, t) => linked(t, place) ? [label(part.target_tokens, target)] : []).join(", ") || "nothing"}`},
-      label(part.source_tokens, group)));
-    const targetButtons = targets.map((group, place) => {
-      const probability = Math.exp(Math.min(...group.map((each) => part.log_probabilities[each])));
-      return h("button", {type: "button", class: `chip doubt-${doubt(probability)}`, ...hook("target", place),
-        onclick: () => this.alternatives(part, group),
-        "aria-label": `${label(part.target_tokens, group)}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [label(part.source_tokens, source)] : []).join(", ") || "nothing"}; other words`},
-        label(part.target_tokens, group));
-    });
+    const sourceSpans = sources.map(({text}, place) => h("button", {type: "button", class: "chip plain", ...hook("source", place),
+      "aria-label": `${text}: with ${targets.flatMap((target, t) => linked(t, place) ? [target.text] : []).join(", ") || "nothing"}`}, text));
+    const targetButtons = targets.map(({group, text, probability}, place) => h("button", {type: "button", class: `chip doubt-${doubt(probability)}`, ...hook("target", place),
+      onclick: () => this.attempt(() => this.alternatives(part, group)),
+      "aria-label": `${text}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [source.text] : []).join(", ") || "nothing"}; other words`}, text));
     return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang)}, sourceSpans), h("p", {lang: spoken(model.target_lang)}, targetButtons));
   }
 
@@ -144,35 +189,62 @@ class Translate extends View {
     const {steps} = await ask("steps", {model: state.m, text: part.source, target: part.target, switches: switches()});
     const before = part.target_tokens.slice(0, group[0]).map((token) => token.id);
     const choose = async (id) => {
-      const tree = await ask("tree", {model: state.m, text: part.source, switches: switches(), edits: {pinned: [...before, id]}});
-      this.replace(part, tree.finished[0].text);
+      const ids = [...before, id], place = this.answer.parts.indexOf(part);
+      const {target} = await this.beginning(part, ids);
+      if (this.answer.parts[place] !== part) return; // the text has changed since
+      if (isAlone(part, this.answer.parts)) set({pin: ids, typed: "", target}, {remember: true});
+      else set({alt: [...state.alt.filter(([other]) => other !== place), [place, ids]]}, {remember: true});
     };
     const at = steps[group[0]];
     this.panel.hidden = false;
     this.panel.replaceChildren(
       h("p", {}, "In place of ", h("strong", {}, label(part.target_tokens, group)), at ? ", what the model had in mind:" : ""),
       h("p", {class: "row"}, at.guess.candidates.map((candidate) => h("button", {type: "button", class: "chip",
-        onclick: () => choose(candidate.id)}, word(candidate.text), h("small", {}, ` ${percent(Math.exp(candidate.log_probability))}`)))),
+        onclick: () => this.attempt(() => choose(candidate.id))}, word(candidate.text), h("small", {}, ` ${percent(Math.exp(candidate.log_probability))}`)))),
       h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before}, {remember: true})}, "Open the beam tree here"),
         h("button", {type: "button", onclick: () => { this.panel.hidden = true; }}, "Close")));
     this.panel.querySelector("button").focus();
   }
 
-  /** Put another translation of one sentence in its place. */
-  async replace(part, target) {
-    const {parts: [opened]} = await ask("translation", {model: state.m, text: part.source, target, switches: switches()});
-    const parts = this.answer.parts.map((each) => each === part ? {...opened, before: part.before, after: part.after} : each);
-    this.answer = {text: parts.map((each) => each.before + (each.target ?? "") + each.after).join(""), parts};
-    this.show(this.answer);
+  remember(text) {
+    if (!text.trim()) return;
+    const now = {t: state.t, m: state.m, pin: state.pin, alt: state.alt, target: state.target, text};
+    const isSame = (each) => each.t === now.t && each.m === now.m && each.text === text;
+    const isBeginning = (each) => each.m === now.m && now.t !== each.t && now.t.startsWith(each.t);
+    if (past[0] && isBeginning(past[0])) past.shift(); // still writing
+    past = [now, ...past.filter((each) => !isSame(each))].slice(0, REMEMBERED);
+    this.list();
   }
 
-  remember(text) {
-    if (!text.trim() || this.history[0]?.text === text) return;
-    if (this.history[0] && state.t.startsWith(this.history[0].source)) this.history.shift(); // still writing
-    this.history = [{source: state.t, text, m: state.m}, ...this.history].slice(0, REMEMBERED);
-    this.past.replaceChildren(...this.history.map((each) => h("li", {}, h("button", {type: "button", class: "plain",
-      onclick: () => set({t: each.source, m: each.m}, {remember: true})}, each.source), h("br"), h("span", {class: "quiet"}, each.text))));
+  list() {
+    this.past.replaceChildren(...past.map(({text, ...state_}) => h("li", {}, h("button", {type: "button", class: "plain",
+      onclick: () => set(state_, {remember: true})}, state_.t), h("br"), h("span", {class: "quiet"}, text))));
   }
+}
+
+/** A long text in pieces that are asked for one by one, cut after a line, else after a sentence, else between words. */
+function pieces(text) {
+  const found = [];
+  let rest = text;
+  while (rest.length > AT_ONCE) {
+    const most = rest.slice(0, AT_ONCE).replace(/[\uD800-\uDBFF]$/, "");
+    const end = [/^[^]*\n/, /^[^]*[.!?…](?=\s)|^[^]*[。！？]/, /^[^]*\s/].map((cut) => cut.exec(most)?.[0]).find((each) => each?.trim())?.length ?? most.length;
+    found.push(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+  return [...found, rest];
+}
+
+/** Whether a sentence is the only one. */
+function isAlone(part, parts) {
+  return parts.every((each) => each === part || !each.target_tokens);
+}
+
+/** Where somebody chose how a sentence begins: its place, and the symbols. */
+function chosenWords(parts) {
+  const only = parts.findIndex((part) => part.target_tokens && isAlone(part, parts));
+  if (only >= 0) return state.pin.length ? [[only, state.pin]] : [];
+  return state.alt.filter((each) => Array.isArray(each) && Array.isArray(each[1]) && parts[each[0]]?.target_tokens);
 }
 
 customElements.define("look-translate", Translate);

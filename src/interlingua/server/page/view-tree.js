@@ -42,7 +42,8 @@ class Tree extends View {
 
   edit(changes) {
     this.before.push(Object.fromEntries(EDITS.map((name) => [name, structuredClone(state[name])])));
-    set(changes, {remember: true});
+    // A translation that was chosen by its beginning goes with this beginning.
+    set("pin" in changes && state.pin.length ? {...changes, target: null} : changes, {remember: true});
   }
 
   undo() {
@@ -89,8 +90,8 @@ class Tree extends View {
     return [
       tree.unmet.length ? h("p", {class: "note"}, `There was no way to write: ${tree.unmet.join(", ")}.`) : null,
       this.figure(tree, "The search", true),
-      this.finished(tree),
-      other ? [h("h3", {}, "The tree that was kept"), this.figure(other, "The tree that was kept", false), this.finished(other, new Set(tree.finished.map((each) => each.text)))] : null,
+      this.finished(tree, "Finished targets"),
+      other ? [h("h3", {}, "The tree that was kept"), this.figure(other, "The tree that was kept", false), this.finished(other, "Finished targets of the tree that was kept", new Set(tree.finished.map((each) => each.text)))] : null,
       h("p", {class: "quiet"}, "Each column is one step. A word's colour is its probability after the words before it, the number its share in per cent. ",
         "Solid lines were kept, dashed ones pruned: they were worth less than what fills the beam. Struck words were forbidden by you. ",
         "The sum of log-probabilities only falls with every word; divided by ((5 + length) / 6) to the power of the length penalty it ranks targets of different lengths."),
@@ -101,9 +102,9 @@ class Tree extends View {
     return h("figure", {class: "tree"}, drawTree(tree, {name, showPruned: this.showPruned, pick: isLive ? (place) => this.open(tree, place) : null}));
   }
 
-  finished(tree, others = null) {
-    return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Finished targets"}, h("table", {},
-      h("caption", {}, "Finished targets, best first"),
+  finished(tree, name, others = null) {
+    return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": name}, h("table", {},
+      h("caption", {}, `${name}, best first`),
       h("thead", {}, h("tr", {}, ["Target", "Score", "Sum", "Length"].map((each) => h("th", {scope: "col"}, each)))),
       h("tbody", {}, tree.finished.map((each, place) => h("tr", {class: place ? "" : "best"},
         h("td", {lang: spoken(this.models[state.m].target_lang)}, each.text, others && !others.has(each.text) ? h("span", {class: "quiet"}, " (only here)") : ""),

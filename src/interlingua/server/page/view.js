@@ -52,11 +52,28 @@ export class View extends HTMLElement {
       this.answer = answer;
     } catch (error) {
       if (error.name === "AbortError" || running.signal.aborted) return;
-      if (!(error instanceof Refused)) console.error(error);
-      this.message.textContent = error instanceof Refused ? error.message : `Something went wrong here: ${error.message}`;
+      this.complain(error);
       this.result.replaceChildren();
     } finally {
       clearTimeout(waiting);
     }
+  }
+
+  /** Do what somebody pressed; what cannot be done is said, and everything stays as it was. */
+  async attempt(run) {
+    this.message.textContent = "";
+    try {
+      await run();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      this.complain(error);
+      this.message.scrollIntoView({block: "nearest"});
+    }
+  }
+
+  /** Say in the message line why something did not work. */
+  complain(error) {
+    if (!(error instanceof Refused)) console.error(error);
+    this.message.textContent = error instanceof Refused ? error.message : `Something went wrong here: ${error.message}`;
   }
 }
