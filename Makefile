@@ -91,6 +91,10 @@ prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 prove-decoding: $(READY) ## invariance, glossary, placeholders, confidence at full size; trains a Multi30k model if there is none; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_decoding.py
 
+.PHONY: prove-predecessors
+prove-predecessors: $(READY) ## RNN, LSTM, GRU, convolutions and the Transformer at equal time, five hours; the same again resumes; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_predecessors.py
+
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 
@@ -105,8 +109,19 @@ prove-ray: $(READY) ## a million lines through Ray Data, a worker killed on the 
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_finetune.py
 
+.PHONY: prove-back-translation prove-distill
+prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_back_translation.py
+
+prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, speed (hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_distill.py
+
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
+
+.PHONY: prove-corrections
+prove-corrections: $(READY) ## 200 corrections: every repeat right, all else unmoved; trains the base of prove-finetune if it is not there; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_corrections.py
 
 .PHONY: prove-exports
 prove-exports: $(READY) ## the demo in every format, each copy against its model (fifteen minutes)

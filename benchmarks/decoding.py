@@ -15,17 +15,15 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine
+from prove_commands import corpora, describe_machine, record
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-RECORD = HERE / "DECODING.md"
 PACKAGES = {
-    "ctranslate2": ("ctranslate2==4.8.2", "tokenizers"),
+    "ctranslate2": ("ctranslate2==4.8.5", "tokenizers"),
     "transformers": ("torch==2.13.0", "transformers==5.23.0", "sentencepiece"),
 }
 NEAR = 0.8
@@ -143,8 +141,9 @@ def main() -> None:
         print(json.dumps({"machine": machine, "rows": found}, indent=2))
     else:
         print(table_of(found))
-    if not arguments.rows:
-        record(machine, arguments, found)
+    for row in found:
+        told = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds"
+        record(f"Decoding: {row['name']}", "make bench-decoding", f"{told}.\n\n{table_of([row])}")
     met = [one["met"] for row in found for one in row["requirements"]]
     sys.exit(0 if met and all(met) else 1)
 
@@ -572,18 +571,6 @@ def table_of(rows: list[dict[str, Any]]) -> str:
                 f"{way['runs']}) | {way['resident_bytes'] / 1e6:,.0f} MB | {f'{1e3 * late:.0f} ms' if late else ''} |"
             )
     return "\n".join(lines)
-
-
-def record(machine: str, arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
-    """Write the table where the documents point to, with what it depends on."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
-    RECORD.write_text(
-        f"# Decoding speed, {date.today().isoformat()}\n\n{machine}, {arguments.threads} threads, commit {commit}; "
-        f"`make bench-decoding`, {arguments.rounds} interleaved rounds.\n\n{table_of(rows)}\n",
-        encoding="utf-8",
-    )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,27 @@
-"""Running the commands that a user types, and measuring them: shared by the ``prove_*`` scripts."""
+"""Running the commands that a user types, measuring them, and writing down how fast they are: shared by the scripts here."""
 
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 
-__all__ = ["Timed", "corpora", "describe_machine", "evaluate", "run"]
+__all__ = ["Timed", "corpora", "describe_machine", "evaluate", "record", "run"]
+
+RECORD = Path(__file__).parent / "RESULTS.md"
+_PREFACE = """# How fast
+
+Written by `make bench-training`, `make bench-decoding`, `make bench-serving` and `make bench-page`: each replaces its own sections. Whoever
+is compared in a section ran side by side in one run. What limits each is told in [docs/results.md](../docs/results.md).
+"""
 
 
 @dataclass(frozen=True)
@@ -67,3 +76,15 @@ def describe_machine() -> str:
                 model = line.partition(":")[2].strip()
                 break
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+
+
+def record(title: str, command: str, table: str) -> None:
+    """Put a section into ``RESULTS.md``, in place of an earlier one of that title."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(asked, cwd=RECORD.parent, capture_output=True, text=True).stdout.strip()
+    told = f"{date.today().isoformat()}, `{command}`, commit {commit}; {describe_machine()}."
+    section = f"## {title}\n\n{told}\n\n{table.strip()}\n"
+    before = RECORD.read_text(encoding="utf-8") if RECORD.exists() else _PREFACE
+    _, *others = re.split(r"^(?=## )", before, flags=re.MULTILINE)
+    kept = [each.strip() + "\n" for each in others if not each.startswith(f"## {title}\n")]
+    RECORD.write_text("\n".join([_PREFACE, *sorted([*kept, section])]), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""What decoding promises, at full size on a trained Multi30k model: invariance, glossary, placeholders, confidence.
+"""What decoding promises, at full size on a trained Multi30k model: fast ways equal the plain one, invariance, glossary,
+placeholders, confidence.
 
 The model is ``runs/multi30k-en-de``, or the one that --model names; without one it is trained by the recipe first.
 """
@@ -32,7 +33,9 @@ def main() -> None:
     """Prove everything, and end with 1 if anything does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=Path("runs/multi30k-en-de"))
-    parser.add_argument("--only", default="invariance,fixed,glossary,placeholders,confidence")
+    parser.add_argument(
+        "--only", default="precision,invariance,fixed,glossary,placeholders,confidence"
+    )
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--placeholders", type=int, default=10_000)
@@ -43,6 +46,7 @@ def main() -> None:
         print(run("train", "recipes/multi30k_en_de.toml", "--run-dir", str(asked.model)).output)
     translator = Translator.load(asked.model, device="cpu")
     tests = {
+        "precision": lambda: prove_precision(asked.model, data, asked.sentences),
         "invariance": lambda: prove_invariance(translator, data, asked.sentences, fixed=False),
         "fixed": lambda: prove_invariance(translator, data, asked.sentences, fixed=True),
         "glossary": lambda: prove_glossary(translator, data, asked.requests),
@@ -56,6 +60,29 @@ def main() -> None:
 
 def read(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
+
+
+def prove_precision(model: Path, data: Path, number: int) -> bool:
+    """Each fast way to compute against the readable float32 search: the same tokens, and how far BLEU moves."""
+    tests = ("test_2016_flickr", "test_2017_flickr")
+    texts = [line for name in tests for line in read(data / f"{name}.en")][:number]
+    references = [line for name in tests for line in read(data / f"{name}.de")][:number]
+    plain = Translator.load(model, device="cpu", plain=True).translate(texts)
+    expected = corpus_bleu([each.text for each in plain], [references])
+    print(f"plain float32: {len(texts):,} sentences, BLEU {expected:.2f}")
+    holds = True
+    for dtype, allowed in (("float32", 0.0), ("bfloat16", 0.1), ("int8", 0.3)):
+        found = Translator.load(model, device="cpu", dtype=dtype).translate(texts)
+        pairs = list(zip(plain, found, strict=True))
+        gaps = [abs(a.score - b.score) for a, b in pairs if a.tokens != b.tokens]
+        bleu = corpus_bleu([each.text for each in found], [references])
+        print(
+            f"{dtype}: {1 - len(gaps) / len(texts):.2%} of the sentences are the same ({len(gaps)} are not, greatest gap of "
+            f"their scores {max(gaps, default=0.0):.2e}), BLEU {bleu:.2f} ({bleu - expected:+.2f})"
+        )
+        is_equal = all(gap <= 1e-5 for gap in gaps)
+        holds &= is_equal if dtype == "float32" else abs(bleu - expected) <= allowed
+    return holds
 
 
 def prove_invariance(translator: Translator, data: Path, number: int, *, fixed: bool) -> bool:

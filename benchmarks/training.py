@@ -14,16 +14,14 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from peers.harness import SIZES
-from prove_commands import corpora, describe_machine
+from prove_commands import corpora, describe_machine, record
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-RECORD = HERE / "RESULTS.md"
 LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 
@@ -97,7 +95,8 @@ def main() -> None:
     else:
         print(table_of(found, others))
     if not arguments.rows:
-        record(machine, arguments, found, others)
+        told = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up, {arguments.steps} timed"
+        record("Training", "make bench-training", f"{told}.\n\n{table_of(found, others)}")
     met = [row["ratio"]["median"] >= row["must"] for row in found] + [one["met"] for one in others]
     sys.exit(0 if all(met) else 1)
 
@@ -360,24 +359,6 @@ def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     lines += ["", "| what else must be met | measured | must |", "|---|---|---|"]
     lines += [f"| {one['name']} | {one['value']} | {one['must']} |" for one in others]
     return "\n".join(lines)
-
-
-def record(
-    machine: str,
-    arguments: argparse.Namespace,
-    rows: list[dict[str, Any]],
-    others: list[dict[str, Any]],
-) -> None:
-    """Write the table where the documents point to, with what it depends on."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
-    RECORD.write_text(
-        f"# Training speed, {date.today().isoformat()}\n\n{machine}, {arguments.threads} threads, commit {commit}; "
-        f"`make bench-training`, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up and "
-        f"{arguments.steps} timed ones a run.\n\n{table_of(rows, others)}\n",
-        encoding="utf-8",
-    )
 
 
 if __name__ == "__main__":

@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import interlingua
+from interlingua.cli_ablate import ablate
+from interlingua.cli_adapt import adapt
+from interlingua.cli_back_translate import BackFlags, back_translate
 from interlingua.cli_calibrate import calibrate
 from interlingua.cli_clean import clean
+from interlingua.cli_compare import compare
+from interlingua.cli_correct import correct
+from interlingua.cli_distill import DistillFlags, distill
 from interlingua.cli_doctor import doctor
 from interlingua.cli_download import download
 from interlingua.cli_flags import (
+    SHARED_FLAGS,
     AlignFlags,
     DecodeFlags,
     MachineFlags,
-    PairFlags,
-    PartsFlags,
-    RuleFlags,
     RunFlags,
     ScoreFlags,
     SearchFlags,
@@ -32,6 +36,7 @@ from interlingua.cli_flags import (
 )
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_replay import replay
 from interlingua.cli_score import score
 from interlingua.cli_serve import serve
 from interlingua.cli_split import split
@@ -165,14 +170,18 @@ def inspect(
     """
     from interlingua.inspection.looker import Looker
     from interlingua.inspection.report import inspect as draw
+    from interlingua.model.transformer import Transformer
     from interlingua.server.one_file import write_page
     from interlingua.translator import Translator
 
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
     is_run = (model / "samples.jsonl").is_file()
     files = draw(translator, text, output, run=model if is_run else None)
-    write_page(Looker([translator], [model]), text, output / "look.html")
-    files.append(output / "look.html")
+    if isinstance(translator.model, Transformer):
+        write_page(Looker([translator], [model]), text, output / "look.html")
+        files.append(output / "look.html")
+    else:
+        note("look.html goes through the layers of a Transformer: not written for this model")
     if json:
         print_json({"files": files})
     else:
@@ -273,7 +282,7 @@ def merge(model: Path, adapter: Path, *, output: Path, json: bool = False) -> No
 
 
 def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
-    """Say how large a run would be: parameters, steps, time, memory, disk. Trains 20 steps to find out.
+    """Say how large a run would be: steps, time, memory, disk. Trains 20 steps to find out.
 
     Args:
         config: configuration file (TOML); flags win over it.
@@ -318,6 +327,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     train,
     translate,
     evaluate,
+    compare,
     score,
     calibrate,
     inspect,
@@ -326,7 +336,13 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     tokenize,
     average,
     merge,
+    correct,
+    adapt,
     plan,
+    replay,
+    ablate,
+    back_translate,
+    distill,
     export,
     import_,
     serve,
@@ -390,7 +406,7 @@ def _overview() -> str:
         for line in (interlingua.__doc__ or "").splitlines()
         if line.startswith("* ")
     ]
-    lines = [f"  {command.__name__:<10} {_summary(command)}" for command in COMMANDS]
+    lines = [f"  {command.__name__:<14} {_summary(command)}" for command in COMMANDS]
     return "\n".join(
         [
             "Usage: interlingua COMMAND [ARGUMENTS]     (interlingua COMMAND --help tells more)",
@@ -399,8 +415,8 @@ def _overview() -> str:
             "",
             "Commands:",
             *lines,
-            *(f"  {name:<10} {told}" for name, (told, _) in GROUPS.items()),
-            "  --version  Print the version.",
+            *(f"  {name:<14} {told}" for name, (told, _) in GROUPS.items()),
+            "  --version      Print the version.",
             "",
             "The rooms that data passes through, in order:",
             *(f"  {room}" for room in rooms),
@@ -416,20 +432,7 @@ def _summary(command: Callable[..., object]) -> str:
 def _build_app() -> "App":
     from cyclopts import App, Parameter
 
-    for flags in (
-        AlignFlags,
-        RunFlags,
-        TextFlags,
-        ScoreFlags,
-        SearchFlags,
-        ShowFlags,
-        DecodeFlags,
-        MachineFlags,
-        PairFlags,
-        PartsFlags,
-        RuleFlags,
-        ServerSettings,
-    ):
+    for flags in (*SHARED_FLAGS, BackFlags, DistillFlags, ServerSettings):
         Parameter(name="*")(flags)
     common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
     app = App(

@@ -14,7 +14,7 @@ from interlingua.cli_flags import ShowFlags
 from interlingua.cli_streams import note, progress_bar
 from interlingua.errors import ConfigError
 
-__all__ = ["translate_files"]
+__all__ = ["translate_files", "waiting_parts"]
 
 
 def translate_files(
@@ -46,6 +46,17 @@ def translate_files(
         marks = _work(jobs, recipe, flags)
     note(f"{sum(job.num_lines for job in jobs):,} lines in {_files(len(jobs))} of {folder}")
     return marks
+
+
+def waiting_parts(source: Path, output: Path, recipe: Recipe, part_lines: int) -> list[Part]:
+    """Return what ``translate_files`` would have to translate of one file; nothing is written.
+
+    Raises:
+        CorpusError: the file is missing, or not UTF-8.
+        ConfigError: the folder belongs to another command.
+        OutputError: it holds a file of that name which no such command wrote.
+    """
+    return FileJob(source, output, _fingerprint(recipe), part_lines).waiting()
 
 
 def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[str]:
@@ -96,12 +107,15 @@ def _fingerprint(recipe: Recipe) -> dict[str, object]:
     options.pop("batch_tokens", None)  # of the machine, not of the answer
     if glossary := recipe.options.get("glossary"):
         options["glossary"] = [[term.source, term.target] for term in glossary.terms]
+    further = [_checksum(find_model_folder(model)) for model in recipe.ensemble]
     return {
         "model": _checksum(find_model_folder(recipe.model)),
+        **({"ensemble": further} if further else {}),
         "adapter": _checksum(find_adapter_folder(recipe.adapter)) if recipe.adapter else None,
         "dtype": recipe.dtype,
         "options": options,
-        "json": recipe.as_json,
+        "json": recipe.form == "json",
+        **({"form": recipe.form} if recipe.form == "scored" else {}),
     }
 
 

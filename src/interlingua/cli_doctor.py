@@ -28,7 +28,7 @@ def doctor(
     html: str | None = None,
     json: bool = False,
 ) -> int:
-    """Examine a corpus, a model, a run or this machine: what is wrong, and the command that mends it.
+    """Examine a corpus, model, run or this machine: what is wrong, and the command that mends it.
 
     A corpus is named by --source and --target, or by --pairs; a model or a run by its folder, and text to try it on by
     --source and --target; without anything the machine is examined. The exit status is 1 when a finding is an error.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from interlingua.config import RunConfig
 
 __all__ = [
+    "SHARED_FLAGS",
     "AlignFlags",
     "DecodeFlags",
     "MachineFlags",
@@ -22,12 +23,14 @@ __all__ = [
     "ScoreFlags",
     "SearchFlags",
     "ShowFlags",
+    "SyntheticFlags",
     "TextFlags",
+    "ValidFlags",
     "spell_out",
 ]
 
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
-_WITH_SETTINGS = ("train", "prepare", "plan")
+_WITH_SETTINGS = ("ablate", "train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
 _SECTIONS = {
     "run_dir": "",
@@ -276,6 +279,8 @@ class ShowFlags:
 
     ensemble: tuple[Path, ...] = ()
     """Further models with the same vocabulary: the mean of all probabilities writes."""
+    corrections: Path | None = None
+    """Folder of corrections, made by interlingua correct: what was corrected is translated as it was told."""
     stream: bool = False
     """Print each translation as it grows."""
     align: bool = False
@@ -307,6 +312,32 @@ class ScoreFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class SyntheticFlags:
+    """What stays of a text that a model translated, and how the work is cut."""
+
+    keep: float = 0.95
+    """Share of the lines that stays: those with the highest mean log-probability a token."""
+    min_score: float | None = None
+    """Lines with a lower mean log-probability a token go in any case, such as -1.5."""
+    part_lines: int = 1_000
+    """Lines that are translated and kept at a time; a part that is done is never done again."""
+    dry_run: bool = False
+    """Tell what it would cost, and write nothing."""
+    json: bool = False
+    """Print the result as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidFlags:
+    """Text to validate on, for the configuration that is written."""
+
+    valid_source: Path | None = None
+    """Validation source for the configuration that is written."""
+    valid_target: Path | None = None
+    """Validation target."""
+
+
+@dataclass(frozen=True, slots=True)
 class AlignFlags:
     """How words are aligned, and what is written."""
 
@@ -322,6 +353,24 @@ class AlignFlags:
     """File for the links; by default standard output, or with --gold none."""
     json: bool = False
     """Print views, links and scores as JSON."""
+
+
+SHARED_FLAGS = (
+    AlignFlags,
+    RunFlags,
+    TextFlags,
+    ScoreFlags,
+    SearchFlags,
+    ShowFlags,
+    DecodeFlags,
+    MachineFlags,
+    PairFlags,
+    PartsFlags,
+    RuleFlags,
+    SyntheticFlags,
+    ValidFlags,
+)
+"""All of the above; each field is a flag of its own."""
 
 
 def spell_out(arguments: Sequence[str]) -> list[str]:

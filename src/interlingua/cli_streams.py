@@ -34,6 +34,7 @@ __all__ = [
     "read_aligned",
     "read_input",
     "refuse_missing_folder",
+    "refuse_missing_text",
     "report_failure",
     "say",
     "write_translations",
@@ -70,6 +71,18 @@ def read_input(text: Sequence[str], source: str | None) -> list[str]:
     lines = _read_standard_input()
     _note_if(report_carriage_returns("standard input", lines))
     return lines
+
+
+def refuse_missing_text(path: Path | None) -> None:
+    """Refuse a text that is not there or cannot be read, before work is done; None is no text.
+
+    Raises:
+        CorpusError: it says why.
+    """
+    from interlingua.corpus.lines import open_bytes
+
+    if path is not None:
+        open_bytes(path).close()
 
 
 def is_folder(name: str | None) -> bool:

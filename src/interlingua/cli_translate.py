@@ -49,6 +49,9 @@ def translate_lines(
     search, _, show, machine = flags
     options = _read_options(io, n_best, flags)
     translator = _open(model, search, show, machine, adapter)
+    if translator.corrections and (unused := translator.corrections.unused):
+        what = "correction is" if len(unused) == 1 else "corrections are"
+        note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
     if show.stream:
         pieces = [translator.stream(line, **options) for line in lines]
         with open_output(io.output) as write:
@@ -94,11 +97,12 @@ def translate_folder(
     recipe = Recipe(
         model=model,
         adapter=adapter,
+        corrections=show.corrections,
         device=machine.device,
         dtype=search.dtype,
         threads=machine.threads,
         options=_read_options(io, n_best, flags),
-        as_json=io.json,
+        form="json" if io.json else "text",
     )
     marks = translate_files(io.input, io.output, recipe, show)
     note_marks(marks, None)
@@ -135,9 +139,12 @@ def _open(
             dtype=search.dtype,
             threads=machine.threads,
             adapter=adapter,
+            corrections=show.corrections,
         )
-    if adapter is not None or search.dtype != "auto":
-        raise ConfigError("--ensemble goes without --adapter and --dtype; leave them out")
+    if adapter is not None or show.corrections is not None or search.dtype != "auto":
+        raise ConfigError(
+            "--ensemble goes without --adapter, --corrections and --dtype; leave them out"
+        )
     return Translator.load_ensemble(
         [model, *show.ensemble], device=machine.device, threads=machine.threads
     )

@@ -157,8 +157,18 @@ class BatchingConfig(Section):
 
 
 class ModelConfig(Section):
-    """The Transformer of Vaswani et al. 2017; the preset gives the sizes that are left out."""
+    """The Transformer of Vaswani et al. 2017, or what came before it; the preset gives the sizes that are left out."""
 
+    kind: Literal["transformer", "rnn", "lstm", "gru", "convolutional"] = "transformer"
+    """The paper's model, or a predecessor: a recurrent encoder-decoder (rnn, lstm, gru), or the convolutional one of
+    Gehring et al. 2017."""
+    attention: Literal["additive", "dot", "none"] | None = None
+    """How a recurrent decoder looks at the source: additive (Bahdanau et al. 2015), dot (Luong et al. 2015), or none: it
+    knows only the encoder's last state (left out: dot)."""
+    bidirectional: bool | None = None
+    """A recurrent encoder reads in both directions, each with half of d_model (None: yes)."""
+    kernel_width: int | None = Field(default=None, ge=1, le=99)
+    """Neighbours that a convolutional layer sees, an odd number (None: 3)."""
     preset: Literal["tiny", "small", "base", "big"] | None = None
     """tiny 4+4 layers 128/256 4 heads; small 3+3 256/1024 4; base 6+6 512/2048 8; big 6+6 1024/4096
     16 (None: chosen from the corpus)."""

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from interlingua.config import (
     CorpusConfig,
+    ModelConfig,
     RunConfig,
     Setting,
     StartConfig,
@@ -42,6 +43,16 @@ _SHORT_FLAGS = {
 
 _TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 """Symbols of every vocabulary that look like tags."""
+
+_TRANSFORMER, _RECURRENT = ("transformer",), ("rnn", "lstm", "gru")
+_ONLY_OF = {
+    **dict.fromkeys(("d_ff", "heads", "d_k", "d_v"), _TRANSFORMER),
+    **dict.fromkeys(("attention_dropout", "activation_dropout"), _TRANSFORMER),
+    **dict.fromkeys(("activation", "norm", "positions"), _TRANSFORMER),
+    **dict.fromkeys(("attention", "bidirectional"), _RECURRENT),
+    "kernel_width": ("convolutional",),
+}
+"""Which kinds of model have a size or choice that not all have."""
 
 Locate = Callable[[str], str]
 Values = Mapping[str, str | tuple[str, ...]]
@@ -394,6 +405,19 @@ def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tupl
 
 def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
     model = config.model
+    for name, kinds in _ONLY_OF.items():
+        value = getattr(model, name)
+        if model.kind not in kinds and value != ModelConfig.model_fields[name].default:
+            yield (
+                f"model.{name}",
+                f"model.{name} = {_write_value(value)} is for model.kind {' or '.join(kinds)}, not {model.kind}; "
+                "leave it out",
+            )
+    if model.kernel_width is not None and not model.kernel_width % 2:
+        yield (
+            "model.kernel_width",
+            f"model.kernel_width = {model.kernel_width} has no middle; take an odd number",
+        )
     if (
         model.d_model
         and model.heads

@@ -16,7 +16,7 @@ from torch import nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
-from interlingua.checkpoints.adapter_folder import load_with_adapter
+from interlingua.checkpoints.adapter_folder import load_with_adapter, weights_sha256
 from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
 from interlingua.config import DecodingConfig
 from interlingua.decoding.batches import in_batches, side_by_side
@@ -26,19 +26,22 @@ from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.fixed_shapes import FixedShapes, uniform_batches
 from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.hypothesis import Hypothesis
+from interlingua.decoding.neighbours import RememberingModel
 from interlingua.decoding.options import Wishes
-from interlingua.decoding.protocol import SequenceModel
+from interlingua.decoding.protocol import HiddenModel, SequenceModel
 from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.transformer import Transformer
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
 from interlingua.requests.faults import is_copy, is_uncovered, repeats_itself
 from interlingua.requests.holding import hold
+from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import split_sentences
@@ -87,7 +90,7 @@ class Translator:
         self.device = choose_device(device)
         self.compiled = compiled
         self._model = model.to(self.device) if isinstance(model, nn.Module) else model
-        self._read_again: Callable[[], Transformer] | None = None
+        self._read_again: Callable[[], EncoderDecoder] | None = None
         self._reading = Lock()
         self.tokenizers = tokenizers
         self.source_lang = source_lang
@@ -95,6 +98,7 @@ class Translator:
         self.decoding = decoding
         self.max_source_length = max_source_length
         self.calibration = calibration
+        self.corrections: RememberedCorrections | None = None
 
     @classmethod
     def load(
@@ -107,6 +111,7 @@ class Translator:
         build_model: BuildModel | None = None,
         plain: bool = False,
         adapter: Path | str | None = None,
+        corrections: Path | str | None = None,
     ) -> "Translator":
         """Open a model folder, or the newest model of a run folder.
 
@@ -116,12 +121,14 @@ class Translator:
             dtype: of the matrix products. ``auto`` is float32; ``bfloat16`` and ``int8`` are faster on a CPU, and not
                 the same numbers: see docs/guides/command-line.md.
             threads: CPU threads for the whole process (None: leave them as they are).
-            build_model: what makes the model, when it is not the plain ``Transformer``.
+            build_model: what makes the model, when it is none of this package's own models.
             plain: search with the readable reference, without compiled kernels.
             adapter: an adapter folder, or a run that trained one on this very model, to be put into its weights.
+            corrections: a folder of corrections, which are followed from now on: see docs/guides/corrections.md.
 
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
+            CorpusError: there is no such folder of corrections, it is damaged, or of other languages.
             TokenizerError: its tokenizer cannot be read.
             ConfigError: there is no such device, a number of threads that no machine has, or a ``dtype`` that cannot
                 be had here.
@@ -146,9 +153,41 @@ class Translator:
             compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
             calibration=Calibration.read(calibration) if calibration.is_file() else None,
         )
+        if corrections is not None:
+            sha256 = weights_sha256(Path(path), Path(adapter) if adapter is not None else None)
+            translator.remember(Path(corrections), sha256).check_languages()
+            translator.refresh_corrections()
         if translator.compiled is not None and adapter is None:
             translator._let_go(Path(path), build_model)
         return translator
+
+    def remember(self, folder: Path, model_sha256: str) -> RememberedCorrections:
+        """Follow a folder of corrections, as far as they are of these languages, from the next refresh on.
+
+        Args:
+            folder: the corrections.
+            model_sha256: of the weights, see ``weights_sha256``.
+
+        Raises:
+            CorpusError: there is no such folder, or it holds something else.
+        """
+        self.corrections = RememberedCorrections(
+            folder,
+            self.tokenizers,
+            (self.source_lang, self.target_lang),
+            model_sha256=model_sha256,
+            longest=self.max_source_length,
+        )
+        return self.corrections
+
+    def refresh_corrections(self) -> None:
+        """Take in what was corrected since the model was opened, or since the last call.
+
+        Raises:
+            CorpusError: the file of corrections is damaged; those that were known stay.
+        """
+        if self.corrections is not None:
+            self.corrections.refresh(lambda: self.model, self.device)
 
     @property
     def model(self) -> SequenceModel[Any]:
@@ -168,11 +207,11 @@ class Translator:
         assert compiled is not None
         del self._model
 
-        def read_again() -> Transformer:
+        def read_again() -> EncoderDecoder:
             # Whoever asks next may want gradients, even if a search asks first.
             with torch.inference_mode(False):
                 model = load_model_folder(folder, build_model=build_model).model
-            if not compiled.is_of(model):
+            if not isinstance(model, Transformer) or not compiled.is_of(model):
                 raise ModelError(
                     f"{folder}: holds another model than when it was opened; open it again"
                 )
@@ -298,7 +337,7 @@ class Translator:
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
         shown = ""
         steps = stream_search(
-            self.model,
+            self._remembering() if self._recalls(sources[0]) else self.model,
             padded,
             self.wish(sources[0], 0, request),
             request.search,
@@ -406,11 +445,17 @@ class Translator:
         workers = torch.get_num_threads() if self.compiled is not None else 1
         lengths = {place: len(ids) + 1 for place, ids in sources.items()}
         budget = request.decoding.batch_tokens // request.search.beam_size
-        batches = (
-            uniform_batches(lengths)
-            if request.batch_invariant
-            else in_batches(lengths, budget, workers)
-        )
+        reminded = {place: n for place, n in lengths.items() if self._recalls(sources[place])}
+        unreminded = {place: n for place, n in lengths.items() if place not in reminded}
+        batches = [
+            batch
+            for some in (unreminded, reminded)
+            for batch in (
+                uniform_batches(some)
+                if request.batch_invariant
+                else in_batches(some, budget, workers)
+            )
+        ]
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             return self._search(
@@ -423,8 +468,11 @@ class Translator:
         for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 flags = ("truncated-source",) if place in truncated else ()
+                if place in reminded:
+                    exact = self._is_corrected(sources[place])
+                    flags = (*flags, "corrected" if exact else "like-a-correction")
                 ranked = [self._write(hypothesis, flags) for hypothesis in hypotheses]
-                if request.mbr:
+                if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
                     ranked = [ranked[number] for number in order]
                 best, *others = ranked
@@ -451,6 +499,8 @@ class Translator:
             )
         decoding = request.decoding
         room = decoding.max_length_factor * (len(source) + 1) + decoding.max_length_offset
+        if self.corrections is not None:
+            room = max(room, self.corrections.memory.room_for(tuple(source)))
         wanted = request.search.max_length or max(room, request.search.min_length + 1)
         return Wishes(
             max_length=int(max(min(wanted, self.max_source_length), len(prefix) + 1)),
@@ -467,7 +517,8 @@ class Translator:
         forced: Sequence[Sequence[tuple[int, ...]]] | None,
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
-        free = forced is None and not request.ban and not request.batch_invariant
+        recalls = any(map(self._recalls, sources))
+        free = not (forced or request.ban or request.batch_invariant or recalls)
         if free and self.compiled is not None and is_plain(request.search, wishes):
             return compiled_beam_search(
                 self.compiled,
@@ -477,7 +528,9 @@ class Translator:
                 options=request.search,
             )
         padded = pad_sources(sources, pad=source.pad_id, end=source.end_id).to(self.device)
-        model: SequenceModel[Any] = self.model
+        model, options = self.model, request.search
+        if recalls:  # what is remembered says itself what of the source is to be said
+            model, options = self._remembering(), replace(options, coverage_penalty=0.0)
         if request.batch_invariant:
             model = FixedShapes(model, source.pad_id)
         phrases = None
@@ -489,11 +542,27 @@ class Translator:
                 model,
                 padded,
                 wishes,
-                request.search,
+                options,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
                 constraints=self.rules(request),
                 forced=phrases,
             )
+
+    def _recalls(self, source: Sequence[int]) -> bool:
+        """Tell whether a source is like one that was corrected."""
+        return bool(self.corrections and self.corrections.memory.related(tuple(source)))
+
+    def _is_corrected(self, source: Sequence[int]) -> bool:
+        return bool(self.corrections and self.corrections.memory.has(tuple(source)))
+
+    def _remembering(self) -> SequenceModel[Any]:
+        """Return the model with its memory of corrections."""
+        assert self.corrections is not None
+        model = self.model
+        assert isinstance(model, HiddenModel)  # or nothing would be remembered
+        return RememberingModel(
+            model, self.corrections.memory, source_pad=self.tokenizers.source.pad_id
+        )
 
     def rules(self, request: Request) -> list[Constraint]:
         """Return what a request forbids to be written."""

@@ -1,18 +1,21 @@
 """What a worker needs to translate parts: told in a few small values, so that it can be made on another machine."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from interlingua.bulk.parts import Part
 from interlingua.requests.request import TranslateOptions
 from interlingua.requests.translation import Translation
 from interlingua.translator import Precision, Translator
 
-__all__ = ["Recipe", "Worker"]
+__all__ = ["LineForm", "Recipe", "Worker", "open_translator", "scored_line"]
+
+LineForm = Literal["text", "json", "scored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,9 @@ class Recipe:
         dtype: of the matrix products.
         threads: CPU threads of one worker.
         options: of each call to translate.
-        as_json: whether a line is a JSON object or the text.
+        form: of a line: the text; a JSON object with all that is known; or the text and what a filter asks for (``scored_line``).
+        ensemble: further models with the same vocabulary, which write together with the first.
+        corrections: folder of corrections, or None.
     """
 
     model: Path
@@ -35,7 +40,9 @@ class Recipe:
     dtype: Precision
     threads: int | None
     options: TranslateOptions
-    as_json: bool
+    form: LineForm
+    ensemble: tuple[Path, ...] = ()
+    corrections: Path | None = None
 
 
 class Worker:
@@ -47,13 +54,7 @@ class Worker:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._translator = Translator.load(
-            recipe.model,
-            device=recipe.device,
-            dtype=recipe.dtype,
-            threads=recipe.threads,
-            adapter=recipe.adapter,
-        )
+        self._translator = open_translator(recipe)
 
     def translate(self, part: Part) -> tuple[str, Counter[str]]:
         """Return the translation of a part, one line for each of its own, and how many carry which mark.
@@ -82,4 +83,42 @@ class Worker:
     ) -> Iterator[str]:
         for line, found in zip(lines, translations, strict=True):
             marks.update(found.flags)
-            yield found.to_json(line) if self._recipe.as_json else found.text.replace("\n", " ")
+            if self._recipe.form == "json":
+                yield found.to_json(line)
+            elif self._recipe.form == "scored":
+                yield scored_line(found)
+            else:
+                yield found.text.replace("\n", " ")
+
+
+def scored_line(found: Translation) -> str:
+    """Write a translation and its alternatives, best first, as a JSON list of [text, mean log-probability, flags]."""
+    candidates = [
+        [
+            each.text.replace("\n", " "),
+            math.fsum(each.log_probabilities) / max(len(each.log_probabilities), 1),
+            list(each.flags),
+        ]
+        for each in (found, *found.alternatives)
+    ]
+    return json.dumps(candidates, ensure_ascii=False)
+
+
+def open_translator(recipe: Recipe) -> Translator:
+    """Open the model, or the models, of a recipe.
+
+    Raises:
+        ModelError: see :meth:`Translator.load`; also ``ConfigError``, ``TokenizerError``.
+    """
+    if recipe.ensemble:
+        return Translator.load_ensemble(
+            [recipe.model, *recipe.ensemble], device=recipe.device, threads=recipe.threads
+        )
+    return Translator.load(
+        recipe.model,
+        device=recipe.device,
+        dtype=recipe.dtype,
+        threads=recipe.threads,
+        adapter=recipe.adapter,
+        corrections=recipe.corrections,
+    )

@@ -38,6 +38,7 @@ __all__ = [
     "load_with_adapter",
     "merge_adapter",
     "save_adapter",
+    "weights_sha256",
     "write_merged",
 ]
 
@@ -166,6 +167,14 @@ def load_with_adapter(
         for name, parameter in expected.items():
             parameter.copy_(merged[name])
     return loaded
+
+
+def weights_sha256(model: Path, adapter: Path | None = None) -> str:
+    """Return what tells the weights of a model, with an adapter or without, from all others."""
+    base = listed_sha256(find_model_folder(model), "model.safetensors")
+    if adapter is None:
+        return base
+    return f"{base}+{listed_sha256(find_adapter_folder(adapter), _TENSORS)}"
 
 
 def write_merged(model: Path, adapter: Path, output: Path) -> None:

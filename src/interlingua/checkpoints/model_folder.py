@@ -9,7 +9,7 @@ translates like it (folders of earlier versions have none).
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
 from interlingua.files import replace_folder
-from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import Transformer
+from interlingua.model.architecture import AnyArchitecture, architecture_from
+from interlingua.model.building import build_encoder_decoder
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME, TokenizerPair
 
 __all__ = [
@@ -41,15 +42,15 @@ __all__ = [
     "save_model_folder",
 ]
 
-BuildModel = Callable[..., Transformer]
-"""``Transformer`` itself, or anything that is called like it and returns one."""
+BuildModel = Callable[..., EncoderDecoder]
+"""``build_encoder_decoder``, or anything that is called like it: ``Transformer`` with other parts, for instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     """What a model folder holds, in memory: the model on the CPU, in evaluation mode."""
 
-    model: Transformer
+    model: EncoderDecoder
     tokenizers: TokenizerPair
     source_lang: str
     target_lang: str
@@ -60,8 +61,10 @@ class LoadedModel:
 
 
 def build(
-    architecture: Architecture, tokenizers: TokenizerPair, build_model: BuildModel = Transformer
-) -> Transformer:
+    architecture: AnyArchitecture,
+    tokenizers: TokenizerPair,
+    build_model: BuildModel = build_encoder_decoder,
+) -> EncoderDecoder:
     """Make the model that fits these vocabularies, with fresh weights."""
     return build_model(
         architecture,
@@ -136,7 +139,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         decoding = DecodingConfig(**_read_json(folder / "generation_config.json"))
         if build_model is None:
             _refuse_what_is_not_there(folder, architecture, tokenizers)
-        model = build(architecture, tokenizers, build_model or Transformer)
+        model = build(architecture, tokenizers, build_model or build_encoder_decoder)
         source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
         max_length = _max_length(config["max_length"], architecture)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
@@ -158,7 +161,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
 
 
 def _refuse_what_is_not_there(
-    folder: Path, architecture: Architecture, tokenizers: TokenizerPair
+    folder: Path, architecture: AnyArchitecture, tokenizers: TokenizerPair
 ) -> None:
     """Raise a ModelError before memory is taken for a model that is far larger than the file of its weights."""
     check_table_size(folder / "config.json", architecture.max_positions, architecture.d_model)
@@ -184,7 +187,7 @@ def _files_read(folder: Path) -> tuple[str, ...]:
     )
 
 
-def _max_length(value: object, architecture: Architecture) -> int:
+def _max_length(value: object, architecture: AnyArchitecture) -> int:
     """Check how many tokens a side may have: one and the end symbol at least, and no more than have a position."""
     largest = architecture.max_positions
     if not isinstance(value, int) or isinstance(value, bool) or not 2 <= value <= largest:
@@ -192,13 +195,13 @@ def _max_length(value: object, architecture: Architecture) -> int:
     return value
 
 
-def parts_of(model: Transformer) -> list[str]:
+def parts_of(model: EncoderDecoder) -> list[str]:
     """Return the names of the classes that the model is made of, without torch's own."""
     kinds = {type(module) for module in model.modules()}
     return sorted(kind.__qualname__ for kind in kinds if not kind.__module__.startswith("torch."))
 
 
-def check_parts(path: Path, parts: object, model: Transformer) -> None:
+def check_parts(path: Path, parts: object, model: EncoderDecoder) -> None:
     """Refuse to put weights into other parts than those that learnt them, as ``path`` lists them.
 
     Raises:
@@ -216,17 +219,16 @@ def check_parts(path: Path, parts: object, model: Transformer) -> None:
     )
 
 
-def _architecture(path: Path, config: dict[str, Any]) -> Architecture:
-    known = {field.name for field in fields(Architecture)}
+def _architecture(path: Path, config: dict[str, Any]) -> AnyArchitecture:
     sizes = config.get("architecture")
-    if not isinstance(sizes, dict) or not sizes.keys() <= known:
-        raise ModelError(f"{path}: 'architecture' is missing or has keys that are not known")
+    if not isinstance(sizes, dict):
+        raise ModelError(f"{path}: 'architecture' is missing")
     for name, value in sizes.items():
         largest = 1000 if name in {"encoder_layers", "decoder_layers"} else 1_000_000
         if isinstance(value, int) and not 0 <= value <= largest:
             raise ModelError(f"{path}: {name} is {value}, which no model has")
     try:
-        return Architecture(**sizes)
+        return architecture_from(sizes)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{path}: {error}") from error
 
