@@ -35,7 +35,7 @@ from interlingua.cli_flags import (
     spell_out,
 )
 from interlingua.cli_interop import export, import_
-from interlingua.cli_interrupts import leave_when_told
+from interlingua.cli_interrupts import leaving_when_told
 from interlingua.cli_replay import replay
 from interlingua.cli_score import score
 from interlingua.cli_serve import serve
@@ -362,10 +362,15 @@ GROUPS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; the errors that a user can mend are told in words."""
+    if arguments is None:
+        with leaving_when_told():
+            return _report(sys.argv[1:])
+    return _report(arguments)
+
+
+def _report(arguments: Sequence[str]) -> int:
     try:
-        if arguments is None:
-            leave_when_told()
-        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        status = _run(list(arguments))
         say("")
     except SystemExit:
         raise

@@ -1,19 +1,32 @@
 """Ctrl-C and SIGTERM, from the first moment of a command; training listens for itself while it runs."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["leave_when_told"]
+__all__ = ["leaving_when_told"]
 
 _AGAIN = 0.05
 """Seconds until a signal that came during an import is looked at again."""
 
 
-def leave_when_told() -> None:
-    """Unwind on SIGTERM as on Ctrl-C, so that no temporary file stays behind; the status is 143 or 130."""
-    signal.signal(signal.SIGTERM, _leave)
+@contextmanager
+def leaving_when_told() -> Iterator[None]:
+    """Unwind on SIGTERM as on Ctrl-C, so that no temporary file stays behind; the status is 143 or 130.
+
+    After the block a signal ends the process at once: while Python shuts down nobody catches what a handler raises.
+    """
+    ours = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody ignores it
-        signal.signal(signal.SIGINT, _leave)
+        ours.append(signal.SIGINT)
+    for number in ours:
+        signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -23,7 +36,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
     module behind: torch went on without numpy, and numpy then lacked a part of itself.
     """
     if _is_importing(frame) and hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, lambda _, later: _leave(number, later))
+        # Whoever listens by then hears it: a training that has begun in the meantime stops in its own way.
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         return
     if number == signal.SIGINT:

@@ -48,3 +48,53 @@ def test_a_signal_at_any_other_moment_ends_the_command_at_once(tmp_path: Path) -
         assert process.stdout.readline() == "imported\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
+
+
+HANDS_OVER = """
+import time
+from interlingua.cli_interrupts import leaving_when_told
+from interlingua.training.stopping import listen_for_stop
+with leaving_when_told():
+    import interrupted
+    with listen_for_stop() as stop:
+        until = time.monotonic() + 5
+        while not stop() and time.monotonic() < until:
+            time.sleep(0.01)
+        print("training was told", stop.number)
+"""
+
+
+def test_a_training_that_began_after_the_import_is_told_of_it(tmp_path: Path) -> None:
+    """It stops in its own way; what is raised into it would come in the middle of a save."""
+    kill = f"import os\nos.kill(os.getpid(), {int(signal.SIGTERM)})\n"
+    (tmp_path / "interrupted.py").write_text(kill)
+    done = subprocess.run(
+        [sys.executable, "-c", HANDS_OVER],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (f"training was told {int(signal.SIGTERM)}\n", 0)
+
+
+LEAVES = """
+import atexit, os
+from interlingua import cli
+cli._run = lambda arguments: 0
+atexit.register(lambda: os.kill(os.getpid(), {number}))
+raise SystemExit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_shuts_down_ends_it_in_silence(number: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES.format(number=int(number))],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (-number, "")
