@@ -47,10 +47,14 @@ class _Waiting:
     found: dict[int, Message] = field(default_factory=dict)
     """By place, what has been decoded."""
 
-    def take_in(self, place: int, found: Message) -> None:
-        """Keep what one sentence became; the last one ends the waiting."""
-        self.found[place] = found
-        if len(self.found) == self.number and not self.answer.done():
+    @property
+    def is_done(self) -> bool:
+        """Whether each sentence has been decoded."""
+        return len(self.found) == self.number
+
+    def finish(self) -> None:
+        """End the waiting with what was found."""
+        if not self.answer.done():
             self.answer.set_result([self.found[each] for each in range(self.number)])
 
     def refuse(self, refusal: Refusal) -> None:
@@ -80,6 +84,7 @@ class Batcher:
         self._chars = 0
         self._rates: dict[int, float] = {}
         self._wake = asyncio.Event()
+        self._telling: set[asyncio.Task[None]] = set()
         self.batches = 0
         """Batches that were decoded."""
         self.sentences = 0
@@ -188,4 +193,18 @@ class Batcher:
         rate = sum(map(len, texts)) / max(1e-6, time.monotonic() - start)
         self._rates[model] = (1 - _WEIGHT) * self._rates.get(model, rate) + _WEIGHT * rate
         for (waiting, place, _), each in zip(batch, found, strict=True):
-            waiting.take_in(place, each)
+            waiting.found[place] = each
+        telling = asyncio.create_task(_tell(batch))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+
+async def _tell(batch: Batch) -> None:
+    """Wake those who have all by now, one after another: what others ask for meanwhile must not wait until all have been told.
+
+    Requests take turns, so that under much load hundreds of pages may end with the same batch.
+    """
+    for waiting in dict.fromkeys(waiting for waiting, _, _ in batch):
+        if waiting.is_done:
+            waiting.finish()
+            await asyncio.sleep(0)
