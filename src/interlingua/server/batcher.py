@@ -1,8 +1,9 @@
 """The queue before the models: what waits while they decode is decoded together next.
 
 A sentence is translated as it would be alone (a translation does not depend on its neighbours), so that whoever asks at
-the same time shares batches without knowing of each other. Sentences are taken one by one from each request in turn: a long
-document does not hold up a short question.
+the same time shares batches without knowing of each other. Half of a batch is taken one by one from each request in turn, so
+that a long document does not hold up a short question; the other half belongs to who came first, so that documents that wait
+together end one after another, and not all at the end.
 """
 
 import asyncio
@@ -44,8 +45,15 @@ class _Waiting:
     answer: asyncio.Future[list[Message]]
     number: int
     """Sentences in all."""
+    turn: int
+    """The batch in which its last turn was, or before which it came."""
     found: dict[int, Message] = field(default_factory=dict)
     """By place, what has been decoded."""
+
+    @property
+    def next_size(self) -> int:
+        """Characters of the sentence that is taken next."""
+        return len(self.texts[0][1])
 
     @property
     def is_done(self) -> bool:
@@ -82,6 +90,7 @@ class Batcher:
         self._settings = settings
         self._queue: deque[_Waiting] = deque()
         self._chars = 0
+        self._taken = 0
         self._rates: dict[int, float] = {}
         self._wake = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
@@ -122,7 +131,8 @@ class Batcher:
         if not sentences:
             return []
         answer = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(model, options, deque(enumerate(sentences)), answer, len(sentences))
+        texts = deque(enumerate(sentences))
+        waiting = _Waiting(model, options, texts, answer, len(sentences), self._taken)
         self._queue.append(waiting)
         self._chars += sum(map(len, sentences))
         self._wake.set()
@@ -153,27 +163,31 @@ class Batcher:
             waiting.refuse(refusal)
 
     def _take(self) -> tuple[int, dict[str, Any], Batch]:
-        """Take sentences for one batch: what asks for the same as the first, one of each request in turn."""
-        first = self._queue[0]
+        """Take sentences for one batch: what asks for the same as whoever has waited longest for a turn."""
+        self._taken += 1
+        first = min(self._queue, key=_turn)
         rate = self._rates.get(first.model, _FIRST_RATE)
         room = min(self._settings.batch_chars, max(_LEAST, rate * self._settings.batch_seconds))
-        alike = deque(
+        alike = [
             each
             for each in self._queue
             if each.model == first.model and each.options == first.options
-        )
+        ]
         batch: Batch = []
-        had_a_turn: set[_Waiting] = set()
         size = 0
-        while alike and (not batch or size + len(alike[0].texts[0][1]) <= room):
-            waiting = alike.popleft()
-            had_a_turn.add(waiting)
+        in_turn = deque(sorted(alike, key=_turn))
+        while in_turn and (not batch or size + in_turn[0].next_size <= room / 2):
+            waiting = in_turn.popleft()
+            waiting.turn = self._taken
+            size += waiting.next_size
             batch.append((waiting, *waiting.texts.popleft()))
-            size += len(batch[-1][2])
             if waiting.texts:
-                alike.append(waiting)
-        others = (each for each in self._queue if each not in had_a_turn)
-        self._queue = deque([*others, *(each for each in alike if each in had_a_turn)])
+                in_turn.append(waiting)
+        for waiting in alike:
+            while waiting.texts and size + waiting.next_size <= room:
+                size += waiting.next_size
+                batch.append((waiting, *waiting.texts.popleft()))
+        self._queue = deque(each for each in self._queue if each.texts)
         self._chars -= size
         return first.model, first.options, batch
 
@@ -197,6 +211,10 @@ class Batcher:
         telling = asyncio.create_task(_tell(batch))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
+
+
+def _turn(waiting: _Waiting) -> int:
+    return waiting.turn
 
 
 async def _tell(batch: Batch) -> None:

@@ -79,6 +79,39 @@ def test_a_long_document_does_not_hold_up_a_short_question() -> None:
     run(test, batch_chars=400)
 
 
+def test_documents_that_wait_together_end_one_after_another() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        documents = [asking(batcher, *["word" * 10] * 40) for _ in range(4)]
+        await settle()
+        model.goes.set()
+        ended = []
+        for number, each in enumerate(documents):
+            each.add_done_callback(
+                lambda _, number=number: ended.append((number, len(model.batches)))
+            )
+        await asyncio.gather(*documents)
+        batches = [when for _, when in ended]
+        assert [number for number, _ in ended] == [0, 1, 2, 3]
+        assert batches[0] < 0.6 * batches[-1]
+        assert batches[-1] == len(model.batches)
+
+    run(test, batch_chars=400)
+
+
+def test_each_model_has_its_turn() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        model.goes.set()
+        document = asking(batcher, *["word" * 10] * 400)
+        others = [asking(batcher, *["x" * 40] * 40, model=1) for _ in range(10)]
+        await document
+        assert any(other.done() for other in others)
+        await asyncio.gather(*others)
+        turns = [number for number, _ in model.batches[:20]]
+        assert 4 <= sum(turns) <= 16
+
+    run(test, batch_chars=400)
+
+
 def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
     async def test(model: Model, batcher: Batcher) -> None:
         asked = [asking(batcher, "a")]
