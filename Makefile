@@ -109,9 +109,12 @@ prove-ray: $(READY) ## a million lines through Ray Data, a worker killed on the 
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_finetune.py
 
-.PHONY: prove-back-translation prove-distill
+.PHONY: prove-back-translation prove-robustness prove-distill
 prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py
+
+prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as people type (two hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_robustness.py
 
 prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, speed (hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_distill.py

@@ -94,6 +94,10 @@ class CorpusConfig(Section):
     tags: Annotated[tuple[Tag, ...], BeforeValidator(_as_tuple)] = ()
     """A symbol before every source of each file in training, one a file, "" for none: "<bt>" for text that was
     translated back. It is no text, and is not added when translating."""
+    noise: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the pairs that training spoils the way people type, others in each epoch: capitals, typos, missing marks, emoji,
+    markup. 0.3 makes a model that bears such input. Batches are made by the lengths without it, so that theirs can exceed
+    batching.batch_tokens."""
     valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
 
@@ -211,7 +215,7 @@ class TrainingConfig(Section):
     """All of the above to weights."""
 
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
-    """Seed of initialisation, order, dropout and subword sampling."""
+    """Seed of initialisation, order, dropout, subword sampling and noise."""
     steps: int | None = Field(default=None, ge=1)
     """Updates at most (None: chosen from the corpus, or as many as training.minutes allows)."""
     epochs: float | None = Field(default=None, gt=0)

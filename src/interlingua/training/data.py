@@ -12,6 +12,7 @@ from interlingua.batching.batch import Batch, make_batch
 from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
+from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 from interlingua.tokenization.pair import TokenizerPair
@@ -38,18 +39,19 @@ class Cursor:
 class TrainingData:
     """Batches as a pure function of (seed, epoch, corpus), so that a resume needs only a cursor.
 
-    With subword sampling the ids of a pair differ from epoch to epoch; the shards then give only the lengths by
+    With subword sampling or noise the ids of a pair differ from epoch to epoch; the shards then give only the lengths by
     which batches are made, and the text of ``pairs`` is cut anew.
     """
 
     shards: Shards
     pairs: Sequence[SentencePair]
-    """The text of the pairs, where it is wanted: for subword sampling, and for validation. Else none."""
+    """The text of the pairs, where it is wanted: for subword sampling, for noise, and for validation. Else none."""
     tokenizers: TokenizerPair
     batch_tokens: int
     max_length: int
     seed: int
     sampling: float = 0.0
+    noise: InputNoise | None = None
     weights: tuple[float, ...] = ()
     """How often the pairs of each part of the corpus come in an epoch; none is once."""
     prefixes: tuple[tuple[int, ...], ...] = ()
@@ -127,9 +129,10 @@ class TrainingData:
     def batch(self, indices: np.ndarray, epoch: int) -> Batch:
         """Pad the pairs at ``indices`` into one batch."""
         pair_ids = [int(index) for index in indices]
+        sources, targets = zip(*(self._ids(index, epoch) for index in pair_ids), strict=True)
         return make_batch(
-            [self._ids(index, epoch, 0) for index in pair_ids],
-            [self._ids(index, epoch, 1) for index in pair_ids],
+            sources,
+            targets,
             tuple(pair_ids),
             source_pad=self.tokenizers.source.pad_id,
             source_end=self.tokenizers.source.end_id,
@@ -138,22 +141,25 @@ class TrainingData:
             target_end=self.tokenizers.target.end_id,
         )
 
-    def _ids(self, index: int, epoch: int, side: int) -> list[int]:
-        if not self.sampling:
-            stored = self.shards.source(index) if side == 0 else self.shards.target(index)
-            ids: list[int] = stored.tolist()
-            return ids
-        pair = self.pairs[index]
-        tokenizer = self.tokenizers.source if side == 0 else self.tokenizers.target
-        sampled = tokenizer.encode_sampled(
-            pair.source if side == 0 else pair.target,
-            probability=self.sampling,
-            seed=self.seed,
-            epoch=epoch,
-            pair=index,
-            side=side,
+    def _ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
+        spoiled = None
+        if self.noise is not None:
+            pair = self.pairs[index]
+            spoiled = self.noise.apply(pair.source, pair.target, epoch=epoch, pair=index)
+        if spoiled is None and not self.sampling:
+            return self.shards.source(index).tolist(), self.shards.target(index).tolist()
+        source, target = spoiled or (self.pairs[index].source, self.pairs[index].target)
+        longest = self.max_length - 1
+        return (
+            [*self._prefix(index), *self._cut(source, index, epoch, 0)][:longest],
+            self._cut(target, index, epoch, 1)[:longest],
         )
-        return [*(self._prefix(index) if side == 0 else ()), *sampled][: self.max_length - 1]
+
+    def _cut(self, text: str, index: int, epoch: int, side: int) -> list[int]:
+        tokenizer = self.tokenizers.target if side else self.tokenizers.source
+        return tokenizer.encode_sampled(
+            text, probability=self.sampling, seed=self.seed, epoch=epoch, pair=index, side=side
+        )
 
     def _prefix(self, index: int) -> tuple[int, ...]:
         if not self.prefixes:

@@ -10,6 +10,7 @@ from interlingua.batching.mixing import temperature_weights
 from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.errors import ConfigError, ModelError, TrainingError
 from interlingua.files import remove_folder, replace_folder
@@ -339,6 +340,9 @@ def _training_data(
     return replace(
         _data(config, tokenizers, shards, batch_tokens),
         sampling=config.tokenization.sampling,
+        noise=InputNoise(config.corpus.noise, config.training.seed)
+        if config.corpus.noise
+        else None,
         weights=_weights(config.corpus, shards),
         prefixes=tag_ids(config.corpus, tokenizers),
     )

@@ -112,7 +112,9 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
         tokenizers,
         config.batching.max_length,
         prefixes=tag_ids(config.corpus, tokenizers) if part == "training" else (),
-        keep_text=part == "validation" or config.tokenization.sampling > 0,
+        keep_text=part == "validation"
+        or config.tokenization.sampling > 0
+        or config.corpus.noise > 0,
     )
 
 

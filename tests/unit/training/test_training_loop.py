@@ -15,6 +15,7 @@ from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
+from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import TrainingError
 from interlingua.model.architecture import Architecture
@@ -194,6 +195,31 @@ def test_subword_sampling_changes_from_epoch_to_epoch_and_repeats_itself(tmp_pat
     row = first.source[0]
     text = tokenizer.decode([int(i) for i in row])
     assert text == texts[first.pair_ids[0]]
+
+
+def test_noise_changes_some_pairs_of_an_epoch_and_repeats_itself(tmp_path: Path) -> None:
+    texts = [f"casele băieților, numărul {i}" for i in range(40)]
+    tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=320)
+    tag = tokenizer.encode("X").ids[0]
+    ids = [[tag, *tokenizer.encode(text).ids] for text in texts]
+    shards = write_shards(tmp_path / "shards", ids, [row[1:] for row in ids])
+    pairs = [SentencePair(text, text, i + 1) for i, text in enumerate(texts)]
+    both = TokenizerPair(tokenizer, tokenizer, shared=True)
+    noise = InputNoise(0.5, seed=1)
+    data = TrainingData(
+        shards, pairs, both, 4096, max_length=128, seed=1, noise=noise, prefixes=((tag,),)
+    )
+
+    def sources(epoch: int) -> list[list[int]]:
+        batch = data.batch(np.arange(40), epoch)
+        return [row[row != tokenizer.pad_id].tolist() for row in batch.source]
+
+    first = sources(0)
+    assert first == sources(0)
+    assert first != sources(1)
+    untouched = [row[:-1] == clean for row, clean in zip(first, ids, strict=True)]
+    assert 10 <= sum(untouched) <= 30
+    assert {row[0] for row in first} == {tag}
 
 
 def test_the_loss_falls(data: TrainingData) -> None:

@@ -1,0 +1,94 @@
+"""What real input costs: Multi30k trained as it is and with noise, on its test set as it is and as people would type it.
+
+    python benchmarks/prove_robustness.py [--minutes 40] [--noise 0.3] [--threads 2]
+
+Restartable: what is trained or translated is not done again. It ends with status 1 if a promise is not kept.
+"""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine, run
+
+from interlingua.corpus.input_noise import SPOILS
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.evaluation.significance import compare
+
+RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
+TEST = "test_2016_flickr"
+CLEAN = "as it is"
+MOST_LOST = {"capitals": 3.0, "typos": 5.0}
+"""BLEU that the model trained with noise may lose on spoiled input, against its own on clean input."""
+MOST_PAID = 0.2
+"""BLEU that it may lose on clean input, against the model trained without noise."""
+
+
+def main() -> None:
+    """Do what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-robustness"))
+    parser.add_argument("--minutes", type=float, default=40.0, help="of each training")
+    parser.add_argument("--noise", type=float, default=0.3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", help="train only this one of the two, plain or noise, and leave")
+    flags = parser.parse_args()
+    print(describe_machine())
+    shares = {"plain": 0.0, "noise": flags.noise}
+    for name in shares if flags.only is None else [flags.only]:
+        options = f"--corpus.noise {shares[name]} --training.minutes {flags.minutes} --training.threads {flags.threads}"
+        run("train", str(RECIPE), "--run-dir", str(flags.runs / name), *options.split())
+    if flags.only is not None:
+        return
+    write_sets(corpora() / "multi30k_en_de" / TEST, flags.runs)
+    found = {
+        kind: {name: bleu(flags.runs / name, flags.runs, kind, flags.threads) for name in shares}
+        for kind in (CLEAN, *SPOILS)
+    }
+    sys.exit(0 if tell(found) else 1)
+
+
+def write_sets(clean: Path, place: Path) -> None:
+    """Write the test set, and once more for each way to spoil it; typos in a tenth of the words."""
+    sources, targets = (read_lines(clean.with_suffix(f".{side}")) for side in ("en", "de"))
+    pairs = list(zip(sources, targets, strict=True))
+    for kind in (CLEAN, *SPOILS):
+        chance = random.Random(f"test {kind}")
+        spoiled = pairs if kind == CLEAN else [SPOILS[kind](*pair, chance) for pair in pairs]
+        for side, lines in zip(("en", "de"), zip(*spoiled, strict=True), strict=True):
+            write_lines(place / f"{kind}.{side}", list(lines))
+
+
+def bleu(model: Path, place: Path, kind: str, threads: int) -> float:
+    """Return a model's score on one of the sets."""
+    output = model / f"{kind}.de"
+    if not output.exists():
+        files = ("--input", str(place / f"{kind}.en"), "--output", str(output))
+        run("translate", str(model), *files, "--beam-size", "5", "--threads", str(threads))
+    system, reference = read_lines(output), read_lines(place / f"{kind}.de")
+    (score,) = compare(system, system, [reference], ("bleu",), target_lang="de")
+    return score.system.value
+
+
+def tell(found: dict[str, dict[str, float]]) -> bool:
+    """Print BLEU on each set; tell whether all promises are kept."""
+    print(f"| {TEST} | plain | with noise |\n|---|---|---|")
+    for kind, scores in found.items():
+        lost = {name: f" ({score - found[CLEAN][name]:+.2f})" for name, score in scores.items()}
+        cells = (
+            f"{score:.2f}{lost[name] if kind != CLEAN else ''}" for name, score in scores.items()
+        )
+        print(f"| {kind} | {' | '.join(cells)} |")
+    paid = found[CLEAN]["plain"] - found[CLEAN]["noise"]
+    kept = [paid <= MOST_PAID]
+    print(f"noise costs {paid:.2f} BLEU on clean input (at most {MOST_PAID})")
+    for kind, most in MOST_LOST.items():
+        lost_here = found[CLEAN]["noise"] - found[kind]["noise"]
+        kept.append(lost_here <= most)
+        print(f"{kind}: {lost_here:.2f} lost (at most {most:g})")
+    return all(kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Noise of input: the same for the same pair and epoch, and never on the target alone."""
+
+import random
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.corpus.input_noise import SPOILS, InputNoise, mistype
+
+SOURCE = "Două fete mănâncă înghețată, lângă Podul Vechi."
+TARGET = "Two girls are eating ice cream near the Old Bridge."
+
+
+def spoilt(way: str, seed: int = 1) -> tuple[str, str]:
+    return SPOILS[way](SOURCE, TARGET, random.Random(seed))
+
+
+def test_it_is_a_function_of_seed_epoch_and_pair() -> None:
+    noise = InputNoise(0.5, seed=3)
+    first = [noise.apply(SOURCE, TARGET, epoch=0, pair=pair) for pair in range(200)]
+    assert first == [noise.apply(SOURCE, TARGET, epoch=0, pair=pair) for pair in range(200)]
+    assert first != [noise.apply(SOURCE, TARGET, epoch=1, pair=pair) for pair in range(200)]
+    assert first != [
+        InputNoise(0.5, 4).apply(SOURCE, TARGET, epoch=0, pair=pair) for pair in range(200)
+    ]
+    assert 70 <= sum(each is not None for each in first) <= 130
+
+
+def test_each_way_does_what_its_name_says() -> None:
+    assert spoilt("capitals") == (SOURCE.upper(), TARGET)
+    assert spoilt("small letters") == (SOURCE.lower(), TARGET)
+    assert spoilt("title")[0] == "Două Fete Mănâncă Înghețată, Lângă Podul Vechi."
+    assert spoilt("no punctuation")[0] == "Două fete mănâncă înghețată lângă Podul Vechi"
+    assert spoilt("no accents")[0] == "Doua fete mananca inghetata, langa Podul Vechi."
+
+
+@pytest.mark.parametrize("way", ["emoji", "markup"])
+def test_what_must_be_copied_stands_on_both_sides(way: str) -> None:
+    for seed in range(100):
+        source, target = spoilt(way, seed)
+        assert source != SOURCE
+        assert source.replace(SOURCE, "") == target.replace(TARGET, "")
+
+
+def test_typos_come_in_about_as_many_words_as_asked_for() -> None:
+    text = " ".join(["elefant"] * 5_000)
+    changed = sum(word != "elefant" for word in mistype(text, random.Random(1)).split())
+    assert 380 <= changed <= 500  # a tenth, but for those where a letter came in place of itself
+
+
+@given(st.text(), st.text(), st.integers(0, 9))
+def test_any_text_can_be_spoiled(source: str, target: str, epoch: int) -> None:
+    for pair in range(20):
+        spoiled = InputNoise(1.0, 1).apply(source, target, epoch=epoch, pair=pair)
+        assert spoiled is not None
+        assert target in spoiled[1]
+
+
+@given(st.text(st.characters(categories=["Lu", "Ll", "Lo", "Zs"])))
+def test_typos_keep_the_white_space_between_words(text: str) -> None:
+    def spaces(of: str) -> list[str]:
+        return re.findall(r"\s+", of)
+
+    spoiled = mistype(text, random.Random(2), rate=1.0)
+    assert spaces(spoiled) == spaces(text)
+    assert all(unicodedata.category(each)[0] in "LZ" for each in spoiled)
