@@ -160,8 +160,10 @@ async def _attack_slowly(server: RunningServer, sockets: int) -> list[float]:
                 except OSError:
                     break
             await asyncio.wait([closed], timeout=1)
+        took = time.monotonic() - start
         writer.close()
-        return time.monotonic() - start
+        await asyncio.gather(closed, return_exceptions=True)  # it may have been reset
+        return took
 
     return list(await asyncio.gather(*(one(number) for number in range(sockets))))
 
