@@ -13,7 +13,7 @@ LIBRETRANSLATE := .venv-libretranslate
 SPREAD := --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: prove-doctor help demo setup test test-full check format build clean \
+.PHONY: prove-doctor help demo setup test test-full check docs format build clean \
 	bench-training bench-decoding prove-decoding prove-multi30k prove-scan prove-digits prove-plan prove-scale prove-resume prove-ro-en prove-tokenizers prove-formats
 
 help: ## list the targets
@@ -69,6 +69,13 @@ check: $(READY) ## format, lint, types, imports, spelling
 format: $(READY) ## rewrite what `make check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.docs-ready ## the site, in build/site (two minutes)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/site
+
+$(VENV)/.docs-ready: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
 
 build: $(READY) ## wheel and sdist in dist/
 	$(BIN)/python -m build

@@ -57,13 +57,13 @@ class AlignmentScore:
     """How well the alignments of a text agree with gold, over all links of all its sentences."""
 
     error_rate: float
-    """1 - (|A n S| + |A n P|) / (|A| + |S|), from 0 (right) to 1."""
+    """``1 - (|A n S| + |A n P|) / (|A| + |S|)``, from 0 (right) to 1."""
     precision: float
-    """|A n P| / |A|: the share of the links that are at least possible."""
+    """``|A n P| / |A|``: the share of the links that are at least possible."""
     recall: float
-    """|A n S| / |S|: the share of the sure links that were found."""
+    """``|A n S| / |S|``: the share of the sure links that were found."""
     links: int
-    """|A|, the links that were made."""
+    """``|A|``, the links that were made."""
 
     def to_dict(self) -> dict[str, float | int]:
         """Return the figures, shares as percentages."""

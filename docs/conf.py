@@ -1,0 +1,40 @@
+"""How Sphinx builds the site: ``make docs``; a warning is an error there."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+import interlingua
+
+project = "Interlingua"
+version = release = interlingua.__version__
+html_title = "Interlingua"
+html_theme = "furo"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.apidoc",
+    "sphinx.ext.napoleon",
+]
+# Public names are shown where they are defined and in the package itself, so that a bare name has two homes.
+suppress_warnings = ["ref.python"]
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+apidoc_modules = [
+    {
+        "path": "../src/interlingua",
+        "destination": "api",
+        "separate_modules": True,
+        "include_private": False,
+        "exclude_patterns": ["../src/interlingua/cli*", "../src/interlingua/__main__.py"],
+        "automodule_options": {"members", "show-inheritance"},
+    }
+]
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_use_type_comments = False
+autodoc_inherit_docstrings = False
