@@ -385,6 +385,21 @@ def test_a_token_is_found_on_the_map_with_its_neighbours(look: Any) -> None:
     assert fits(page)
 
 
+def test_lines_without_a_reference_are_counted_and_the_others_scored(look: Any) -> None:
+    page = look("translate")
+    page.get_by_role("link", name="Test set").click()
+    page.get_by_label("Sentences, one a line").fill("1 2 3\t3 2 1\n4 5\n7 7 1 2\t1 1 1 1\n8 9\t \n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    wait_text(page, ".result p", "of the 2 that have a reference; 2 have none")
+    assert page.locator(".curve circle").count() == 2
+    page.get_by_label("worst first").check()
+    page.wait_for_function("() => document.querySelector('tbody button').textContent === '7 7 1 2'")
+    scores = page.locator("tbody tr td:nth-last-child(2)").all_inner_texts()
+    assert scores[1] == "100.00"
+    assert scores[2:] == ["–", "–"]
+
+
 def test_a_test_set_is_scored_opened_and_compared(look: Any) -> None:
     page = look("translate")
     page.get_by_role("link", name="Test set").click()

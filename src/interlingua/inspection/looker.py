@@ -318,7 +318,8 @@ class _Model:
                 "flags": each.flags,
             }
             if references is not None:
-                row["chrf"] = sentence_chrf(each.text, [references[place]])
+                reference = references[place]
+                row["chrf"] = None if reference is None else sentence_chrf(each.text, [reference])
             rows.append(row)
         return {"rows": rows}
 

@@ -202,7 +202,8 @@ class FileQuestion(Question):
     """About many sentences."""
 
     texts: Annotated[list[Text], Field(max_length=LONGEST_FILE)]
-    references: Annotated[list[Text], Field(max_length=LONGEST_FILE)] | None = None
+    references: Annotated[list[Text | None], Field(max_length=LONGEST_FILE)] | None = None
+    """One a text; None for a text that has none."""
 
 
 QUESTIONS: dict[str, type[Question]] = {

@@ -188,6 +188,8 @@ def test_a_file_is_scored_line_by_line(ask: Ask, translator: Translator) -> None
     found = translator.translate(texts)
     assert [row["text"] for row in rows] == [each.text for each in found]
     assert all(0 <= row["chrf"] <= 100 for row in rows)
+    some = ask("file", texts=texts, references=[references[0], None, references[2]])["rows"]
+    assert [row["chrf"] for row in some] == [rows[0]["chrf"], None, rows[2]["chrf"]]
     with pytest.raises(ConfigError, match="3 sentences and 2 references"):
         ask("file", texts=texts, references=references[:2])
 

@@ -68,7 +68,7 @@ class FileView extends View {
   take() {
     kept.text = this.input.value;
     const given = kept.text.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line.trim());
-    kept.lines = given.slice(0, MOST).map((line) => { const [source, reference] = line.split("\t"); return {source: source.slice(0, 2000), reference}; });
+    kept.lines = given.slice(0, MOST).map((line) => { const [source, reference] = line.split("\t"); return {source: source.slice(0, 2000), reference: reference?.trim() ? reference : null}; });
     kept.tooMany = given.length - kept.lines.length;
   }
 
@@ -76,7 +76,7 @@ class FileView extends View {
     if (!kept.lines.length) return null;
     const of = JSON.stringify([state.m, state.other, kept.lines]);
     if (kept.of === of) return kept.answer;
-    const {lines} = kept, hasReferences = lines.every((line) => line.reference !== undefined);
+    const {lines} = kept, hasReferences = lines.some((line) => line.reference !== null);
     this.progress.hidden = false;
     const rows = [];
     try {
@@ -100,16 +100,18 @@ class FileView extends View {
     this.rows = rows;
     const value = (row) => hasReferences ? row.chrf : row.per_token;
     const name = hasReferences ? "chrF" : "log-probability a token";
-    const orders = {place: (a, b) => a.place - b.place, worst: (a, b) => value(a) - value(b), longest: (a, b) => b.source_tokens - a.source_tokens,
+    const orders = {place: (a, b) => a.place - b.place, worst: (a, b) => (value(a) ?? Infinity) - (value(b) ?? Infinity) || a.place - b.place, longest: (a, b) => b.source_tokens - a.source_tokens,
       changed: (a, b) => (b.other && b.other.text !== b.text) - (a.other && a.other.text !== a.text) || a.place - b.place};
+    const scored = rows.filter((row) => value(row) !== null), unscored = rows.length - scored.length;
     const sorted = rows.toSorted(orders[kept.order]);
     const mean = (of) => of.reduce((sum, each) => sum + each, 0) / of.length;
     const changed = rows.filter((row) => row.other && row.other.text !== row.text).length;
     this.detail = h("section", {class: "node", hidden: true, "aria-label": "The chosen sentence"});
     return [
       kept.tooMany > 0 ? h("p", {class: "note"}, `The first ${MOST.toLocaleString("en")} sentences are taken; ${kept.tooMany.toLocaleString("en")} are left out.`) : null,
-      h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(rows.map(value)))}`, rows[0].other ? `, of the other model ${number(mean(rows.map((row) => hasReferences ? row.other.chrf : row.other.per_token)))}; ${changed} translations differ` : "", "."),
-      this.scatter(rows, value, name), this.detail,
+      h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(scored.map(value)))}`, unscored ? ` of the ${scored.length.toLocaleString("en")} that have a reference; ${unscored.toLocaleString("en")} ${unscored === 1 ? "has" : "have"} none` : "",
+        rows[0].other ? `; mean of the other model ${number(mean(scored.map((row) => hasReferences ? row.other.chrf : row.other.per_token)))}; ${changed} translations differ` : "", "."),
+      this.scatter(scored, value, name), this.detail,
       choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], kept.order, (order) => { kept.order = order; this.result.replaceChildren(...[this.show(answer)].flat().filter(Boolean)); }),
       h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Sentences"}, h("table", {}, h("caption", {}, sorted.length > SHOWN ? `The first ${SHOWN} in this order` : "All sentences"),
         h("thead", {}, h("tr", {}, ["Source", "Translation", ...(rows[0].other ? ["The other model"] : []), name, "Length"].map((each) => h("th", {scope: "col"}, each)))),
@@ -127,7 +129,7 @@ class FileView extends View {
       rows.map((row) => s("circle", {cx: x(row.source_tokens).toFixed(1), cy: y(value(row)).toFixed(1), r: 4, class: `point${row.other && row.other.text !== row.text ? " close" : ""}`, "data-place": row.place}, s("title", {}, row.source))),
       [low, high].map((each) => s("text", {x: 54, y: y(each) + 4, "text-anchor": "end", "font-size": 12}, number(each))),
       s("text", {x: 690, y: 274, "text-anchor": "end", "font-size": 12}, `source tokens (to ${longest})`), s("text", {x: 64, y: 14, "font-size": 12}, name));
-    picture.addEventListener("click", (event) => { const at = event.target.dataset?.place; if (at !== undefined) this.choose(rows[Number(at)]); });
+    picture.addEventListener("click", (event) => { const at = event.target.dataset?.place; if (at !== undefined) this.choose(this.rows[Number(at)]); });
     return h("figure", {}, picture);
   }
 
