@@ -13,6 +13,11 @@ export function wordsOf(text, tokens) {
   return groups;
 }
 
+/** Whether a group covers any text: the end symbol does not. */
+export function isShown(tokens, group) {
+  return tokens[group[0]].start !== tokens[group.at(-1)].end;
+}
+
 /** The label of a group of tokens. */
 export function label(tokens, group) {
   return group.map((place) => tokens[place].text).join("").replaceAll("▁", " ").trim() || word(tokens[group[0]].text);
@@ -28,7 +33,7 @@ export function byWords(values, rows, columns) {
 export function alignedWords(part) {
   const named = (tokens) => (group) => ({group, text: label(tokens, group)});
   const sources = wordsOf(part.source, part.source_tokens).slice(0, -1).map(named(part.source_tokens));
-  const targets = wordsOf(part.target, part.target_tokens).filter((group) => part.target_tokens[group[0]].start !== part.target_tokens[group[0]].end)
+  const targets = wordsOf(part.target, part.target_tokens).filter((group) => isShown(part.target_tokens, group))
     .map(named(part.target_tokens)).map((each) => ({...each, probability: Math.exp(Math.min(...each.group.map((place) => part.log_probabilities[place])))}));
   const looks = targets.map((target) => sources.map((source) =>
     target.group.reduce((sum, t) => sum + source.group.reduce((inner, c) => inner + part.alignment[t][c], 0), 0) / target.group.length));
