@@ -1,10 +1,21 @@
 """Each view by what a person does and sees, on a desk and on a phone."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from running_server import serving
+
+from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import DecodingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
 
 pytestmark = [pytest.mark.runtime, pytest.mark.proof]
 
@@ -71,6 +82,61 @@ def test_a_word_opens_what_else_could_stand_there(look: Any) -> None:
     wait_text(page, ".output", "4 3 2 1")
     page.go_back()
     wait_text(page, ".output", chosen)
+
+
+ANIMALS = ("cat", "calf", "dog", "horse")
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a model that cuts words into letters, and has learnt that any of four animals may sleep."""
+    targets = [f"the {animal} sleeps" for animal in ANIMALS]
+    tokenizer = train_tokenizer(targets, kind="char", vocabulary_size=280)
+    size = tokenizer.vocabulary_size
+    torch.manual_seed(1)
+    architecture = Architecture(
+        encoder_layers=1, decoder_layers=1, d_model=64, d_ff=64, heads=2, dropout=0.0
+    )
+    model = Transformer(architecture, source_vocabulary=size, target_vocabulary=size)
+    source = torch.tensor([[*tokenizer.encode("sleeps").ids, tokenizer.end_id]])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    for _ in range(200):
+        for target in targets:
+            ids = tokenizer.encode(target).ids
+            logits = model(source, torch.tensor([[tokenizer.begin_id, *ids]]))
+            wanted = torch.tensor([*ids, tokenizer.end_id])
+            torch.nn.functional.cross_entropy(logits[0], wanted).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    pieces, decoding = (
+        TokenizerPair(tokenizer, tokenizer, False),
+        DecodingConfig(max_length_offset=50),
+    )
+    loaded = LoadedModel(model.eval(), pieces, "ro", "en", decoding, 64)
+    folder = tmp_path_factory.mktemp("zoo") / "model"
+    save_model_folder(folder, loaded, parameters_of(model), "card")
+    with serving(folder) as server:
+        yield server.address
+
+
+def test_whole_words_are_offered_and_the_chosen_one_is_written(browser: Any, zoo: str) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(40_000)
+    for animal in ANIMALS:
+        page.goto("about:blank")
+        page.goto(f"{zoo}/#translate?t=sleeps")
+        page.wait_for_selector(".pair")
+        page.locator(".pair p").nth(1).get_by_role("button").nth(1).click()
+        others = page.get_by_role("region", name="Alternatives").locator(".chip")
+        others.first.wait_for()
+        words = [each.split()[0] for each in others.all_inner_texts()]
+        assert set(words[:4]) == set(ANIMALS)
+        others.nth(words.index(animal)).click()
+        page.wait_for_function(
+            "wanted => document.querySelector('.output').textContent.trim() === wanted",
+            arg=f"the {animal} sleeps",
+        )
+    page.close()
 
 
 def test_a_word_is_chosen_in_one_of_two_sentences(look: Any) -> None:

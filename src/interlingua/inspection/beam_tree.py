@@ -12,27 +12,33 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from interlingua.batching.batch import pad_sources
 from interlingua.decoding.beam_search import read_targets, search_steps
+from interlingua.decoding.constraints import Constraint
 from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.hypothesis import Hypothesis, length_penalty
+from interlingua.decoding.next_token import never_written, next_log_probabilities
 from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.decoding.search import constraints_of
 from interlingua.decoding.selection import Selection, choose_best
 from interlingua.errors import ConfigError
 from interlingua.inspection.questions import TreeEdits
+from interlingua.inspection.steps import plain_transformer
 from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.translator import Translator
 
-__all__ = ["BeamNode", "BeamTree", "FinishedTarget", "grow_beam_tree"]
+__all__ = ["BeamNode", "BeamTree", "FinishedTarget", "Word", "grow_beam_tree", "words_instead"]
 
 NodeState = Literal["begin", "kept", "finished", "pruned", "forbidden"]
 
 MOST_SHOWN = 12
 """Continuations of one slot that are shown, at most; a wider beam still chooses among all."""
+NUM_WORDS = 8
+LONGEST_WORD = 32
+"""Symbols; where nothing stands between words, what is read as one word is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,16 @@ class BeamTree:
     """Forced words that the best target does not hold: there was no way."""
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word that could stand somewhere."""
+
+    ids: tuple[int, ...]
+    text: str
+    log_probability: float
+    """Of its symbols one after the other, and of its ending after them."""
+
+
 def grow_beam_tree(
     translator: Translator,
     text: str,
@@ -105,12 +121,77 @@ def grow_beam_tree(
         beam_size=beam_size, length_penalty=alpha, force=edits.force, ban=edits.ban
     )
     request = read_request(translator.decoding, asked)
-    ids = translator.tokenizers.source.encode(text).ids[: translator.max_source_length - 1]
-    if not text.strip() or not ids:
-        raise ConfigError("the text is empty; give a sentence to translate")
+    ids = _source_ids(translator, text)
     pinned = _beginning(translator, edits)
     wish = _with_beginning(translator.wish(ids, 0, request), pinned, translator)
     return _search(translator, ids, wish, request, edits)
+
+
+def words_instead(
+    translator: Translator, text: str, begun: Sequence[int], *, number: int = NUM_WORDS
+) -> tuple[Word, ...]:
+    """Return the likeliest words in place of the one that the last symbol of ``begun`` begins.
+
+    A beam search that is over where the word ends. What is kept of it is exact: a word that is gone on with only
+    becomes less likely.
+
+    Raises:
+        ConfigError: nothing to translate, or ``begun`` holds what no target holds or leaves no room.
+        ModelError: the model is not made of the usual layers.
+    """
+    model, tokenizer = plain_transformer(translator), translator.tokenizers.target
+    before = _beginning(translator, TreeEdits(pinned=tuple(begun[:-1])))
+    _refuse_long(translator, before)
+    lexicon, device = translator.lexicon, translator.device
+    continues = lexicon.continues.to(device)
+    begins = torch.tensor([bool(surface) for surface in lexicon.surfaces], device=device)
+    if before:  # else the word before would be gone on with
+        begins &= ~continues
+    never = never_written(tokenizer.pad_id, tokenizer.begin_id, tokenizer.end_id, device)
+    source = pad_sources(
+        [_source_ids(translator, text)],
+        pad=translator.tokenizers.source.pad_id,
+        end=translator.tokenizers.source.end_id,
+    ).to(device)
+    shown = len(tokenizer.decode(before))
+    words: list[tuple[int, ...]] = [()]
+    found: list[Word] = []
+    with torch.inference_mode():
+        state = model.start(model.encode(source))
+        for id in (tokenizer.begin_id, *before):
+            logits, state = model.step(torch.tensor([id], device=device), state)
+        worth = next_log_probabilities(logits, never).masked_fill(~begins, float("-inf"))
+        for _ in range(min(LONGEST_WORD, translator.max_source_length - len(before) - 1)):
+            totals, places = worth.flatten().topk(min(number, worth.numel()))
+            least = found[-1].log_probability if len(found) == number else float("-inf")
+            totals, places = totals[totals > least], places[totals > least]
+            if not len(places):
+                break
+            rows, ids = places // worth.size(1), places % worth.size(1)
+            words = [(*words[row], id) for row, id in zip(rows.tolist(), ids.tolist(), strict=True)]
+            logits, state = model.step(ids, state.reorder(rows))
+            after = next_log_probabilities(logits, never)
+            ended = totals + after.masked_fill(continues, float("-inf")).logsumexp(-1)
+            texts = [tokenizer.decode([*before, *word])[shown:].strip() for word in words]
+            found = _best([*found, *map(Word, words, texts, ended.tolist())], number)
+            worth = totals[:, None] + after.masked_fill(~continues, float("-inf"))
+    return tuple(found)
+
+
+def _best(words: Sequence[Word], number: int) -> list[Word]:
+    """Return the likeliest, each text once, however it is cut into symbols."""
+    by_text: dict[str, Word] = {}
+    for word in sorted(words, key=lambda each: -each.log_probability):
+        if word.text:
+            by_text.setdefault(word.text, word)
+    return list(by_text.values())[:number]
+
+
+def _source_ids(translator: Translator, text: str) -> list[int]:
+    ids = translator.tokenizers.source.encode(text).ids[: translator.max_source_length - 1]
+    if not text.strip() or not ids:
+        raise ConfigError("the text is empty; give a sentence to translate")
+    return ids
 
 
 def _beginning(translator: Translator, edits: TreeEdits) -> tuple[int, ...]:
@@ -127,12 +208,16 @@ def _beginning(translator: Translator, edits: TreeEdits) -> tuple[int, ...]:
     return (*edits.pinned, *words)
 
 
-def _with_beginning(wish: Wishes, pinned: tuple[int, ...], translator: Translator) -> Wishes:
+def _refuse_long(translator: Translator, pinned: tuple[int, ...]) -> None:
     if len(pinned) >= translator.max_source_length:
         raise ConfigError(
             f"the pinned beginning has {len(pinned):,} tokens and leaves no room: the model writes "
             f"{translator.max_source_length:,} at most"
         )
+
+
+def _with_beginning(wish: Wishes, pinned: tuple[int, ...], translator: Translator) -> Wishes:
+    _refuse_long(translator, pinned)
     longest = max(wish.max_length, min(2 * len(pinned) + 8, translator.max_source_length))
     return replace(wish, prefix=pinned, max_length=longest if pinned else wish.max_length)
 
@@ -143,9 +228,10 @@ def _search(
     source, target = translator.tokenizers.source, translator.tokenizers.target
     options = request.search
     watch = _Watch(options)
-    rules = constraints_of(
-        options, [wish], target.end_id, [*translator.rules(request), _CutBranches(edits.cut)]
-    )
+    own: list[Constraint] = [*translator.rules(request), _CutBranches(edits.cut)]
+    if edits.whole and edits.pinned:
+        own.append(_WordEnds(len(edits.pinned), translator.lexicon.continues))
+    rules = constraints_of(options, [wish], target.end_id, own)
     selection: Selection = choose_best
     if edits.force:
         phrases = [translator.lexicon.within(phrase) for phrase in edits.force]
@@ -193,6 +279,22 @@ class _CutBranches:
                 if list(branch[:-1]) == ids and 0 <= branch[-1] < step.size(1):
                     allowed[row, branch[-1]] = float("-inf")
         return allowed
+
+
+@dataclass(frozen=True, slots=True)
+class _WordEnds:
+    """After so many symbols a word has ended: none goes on with it."""
+
+    length: int
+    continues: Bool[Tensor, "V"]
+
+    def __call__(
+        self, step: Float[Tensor, "R V"], written: Int[Tensor, "R T"], sentences: Int[Tensor, "R"]
+    ) -> Float[Tensor, "R V"]:
+        """Take away what would go on with the word."""
+        if written.size(1) != self.length:
+            return step
+        return step.masked_fill(self.continues.to(step.device), float("-inf"))
 
 
 @dataclass(slots=True)

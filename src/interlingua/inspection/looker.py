@@ -19,7 +19,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.evaluation.metrics import sentence_chrf
 from interlingua.inspection.alignment import choose_alone
-from interlingua.inspection.beam_tree import grow_beam_tree
+from interlingua.inspection.beam_tree import grow_beam_tree, words_instead
 from interlingua.inspection.embeddings import principal_components, words_of
 from interlingua.inspection.interventions import intervene
 from interlingua.inspection.json_form import as_json
@@ -31,6 +31,7 @@ from interlingua.inspection.questions import (
     FileQuestion,
     HeadName,
     NeighboursQuestion,
+    StepsQuestion,
     TextQuestion,
     TraceQuestion,
     TreeQuestion,
@@ -198,9 +199,13 @@ class _Model:
         whole = "".join(p["before"] + p.get("target", "") + p["after"] for p in parts)
         return {"text": whole, "parts": parts}
 
-    def steps(self, question: TraceQuestion) -> Json:
-        """Tell what was thought at each step."""
-        return {"steps": follow_steps(*self.trace(question))}
+    def steps(self, question: StepsQuestion) -> Json:
+        """Tell what was thought at each step, and which words could stand in place of one."""
+        translator, trace = self.trace(question)
+        told: dict[str, Json] = {"steps": follow_steps(translator, trace)}
+        if question.instead_of:
+            told["words"] = words_instead(translator, question.text, question.instead_of)
+        return told
 
     def saliency(self, question: TraceQuestion) -> Json:
         """Tell what each written token hangs on."""

@@ -24,6 +24,7 @@ __all__ = [
     "ModelQuestion",
     "NeighboursQuestion",
     "Question",
+    "StepsQuestion",
     "TextQuestion",
     "TraceQuestion",
     "TreeEdits",
@@ -120,6 +121,8 @@ class TreeEdits:
 
     pinned: tuple[int, ...] = ()
     """Symbols that the target begins with."""
+    whole: bool = False
+    """Whether the last pinned word is a whole one, so that what follows does not go on with it."""
     typed: str = ""
     """Words that stand after the pinned ones."""
     force: tuple[str, ...] = ()
@@ -175,6 +178,13 @@ class TraceQuestion(TextQuestion):
     switches: Intervention = Intervention()
 
 
+class StepsQuestion(TraceQuestion):
+    """About each symbol of one translation, and perhaps about one word of it."""
+
+    instead_of: Annotated[tuple[int, ...], Field(max_length=LONGEST_TEXT)] = ()
+    """Symbols of the target up to the first of a word: other words in its place are told."""
+
+
 class WalkQuestion(TraceQuestion):
     """About one head."""
 
@@ -212,7 +222,7 @@ QUESTIONS: dict[str, type[Question]] = {
     "best-view": ModelQuestion,
     "translation": TraceQuestion,
     "trace": TraceQuestion,
-    "steps": TraceQuestion,
+    "steps": StepsQuestion,
     "saliency": TraceQuestion,
     "walk": WalkQuestion,
     "tree": TreeQuestion,

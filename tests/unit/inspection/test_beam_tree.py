@@ -1,11 +1,13 @@
 """The tree is the search that translates, and it changes as somebody asks."""
 
+import math
+
 import pytest
 import torch
 
 from interlingua.decoding.hypothesis import length_penalty
 from interlingua.errors import ConfigError
-from interlingua.inspection.beam_tree import BeamTree, grow_beam_tree
+from interlingua.inspection.beam_tree import BeamTree, grow_beam_tree, words_instead
 from interlingua.inspection.questions import TreeEdits
 from interlingua.translator import Translator
 
@@ -89,6 +91,80 @@ def test_a_pinned_beginning_and_typed_words_stand_first(
         assert tuple(ids_of(grown, each.node)[: len(grown.pinned)]) == grown.pinned
     alone = grow_beam_tree(translator, TEXT, TreeEdits(typed="the dog"))
     assert alone.finished[0].text.startswith("the dog")
+
+
+def log_probs_after(translator: Translator, ids: list[int]) -> torch.Tensor:
+    source = torch.tensor([[*translator.tokenizers.source.encode(TEXT).ids, 3]])
+    with torch.inference_mode():
+        return translator.model(source, torch.tensor([[2, *ids]]))[0, -1].log_softmax(-1)
+
+
+def chance_to_end(translator: Translator, ids: list[int]) -> float:
+    """Return how likely the word at the end of ``ids`` is over; padding and the begin symbol are never written."""
+    ends = ~translator.lexicon.continues
+    ends[[0, 2]] = False
+    return float(log_probs_after(translator, ids)[ends].exp().sum())
+
+
+def test_words_in_place_of_another_are_whole_and_as_likely_as_the_model_says(
+    translator: Translator,
+) -> None:
+    before = list(translator.tokenizers.target.encode("the small").ids)
+    after = translator.lexicon.within("dog")
+    words = words_instead(translator, TEXT, (*before, after[0]))
+    assert len(words) == len({each.text for each in words}) == 8
+    likely = [each.log_probability for each in words]
+    assert likely == sorted(likely, reverse=True)
+    continues = translator.lexicon.continues
+    for each in words:
+        first, *rest = each.ids
+        assert not continues[first]
+        assert all(continues[id] for id in rest)
+        decoded = translator.tokenizers.target.decode([*before, *each.ids])
+        assert decoded.removeprefix("the small").strip() == each.text
+        total = 0.0
+        for place, id in enumerate(each.ids):
+            total += float(log_probs_after(translator, [*before, *each.ids[:place]])[id])
+        ends = chance_to_end(translator, [*before, *each.ids])
+        assert each.log_probability == pytest.approx(total + math.log(ends), abs=1e-3)
+
+
+def test_no_word_of_one_more_symbol_was_overlooked(translator: Translator) -> None:
+    """Every word of one symbol, compared one by one."""
+    before = list(translator.tokenizers.target.encode("the small").ids)
+    words = words_instead(translator, TEXT, (*before, translator.lexicon.within("dog")[0]))
+    continues, least = translator.lexicon.continues, words[-1].log_probability
+    first = log_probs_after(translator, before)
+    found = {each.ids for each in words}
+    for id in first.topk(8).indices.tolist():
+        surface = translator.lexicon.surfaces[id]
+        if continues[id] or not surface.strip():
+            continue
+        ends = chance_to_end(translator, [*before, id])
+        assert float(first[id]) + math.log(ends) <= least + 1e-4 or (id,) in found
+
+
+def test_a_whole_pinned_word_is_not_gone_on_with(translator: Translator) -> None:
+    continues = translator.lexicon.continues
+    first = log_probs_after(translator, [])
+    for begun in first.topk(40).indices.tolist():
+        if begun < 4:
+            continue
+        free = grow_beam_tree(translator, TEXT, TreeEdits(pinned=(begun,)))
+        whole = grow_beam_tree(translator, TEXT, TreeEdits(pinned=(begun,), whole=True))
+        for each in whole.finished:
+            assert not continues[ids_of(whole, each.node)[1]]
+        if any(continues[ids_of(free, each.node)[1]] for each in free.finished):
+            return
+    pytest.fail("the model never goes on with a word that it began")
+
+
+@pytest.mark.parametrize("begun", [(99_999, 5), (3, 5), (5,) * 60])
+def test_a_place_that_no_target_has_is_refused(
+    translator: Translator, begun: tuple[int, ...]
+) -> None:
+    with pytest.raises(ConfigError):
+        words_instead(translator, TEXT, begun)
 
 
 def test_forced_words_are_written_and_banned_ones_are_not(translator: Translator) -> None:

@@ -182,6 +182,20 @@ def test_neighbours_are_those_of_greatest_cosine(ask: Ask, translator: Translato
     assert cosines == sorted(cosines, reverse=True)
 
 
+def test_words_in_place_of_one_are_told_when_asked_for(ask: Ask, translator: Translator) -> None:
+    begun = translator.tokenizers.target.encode("the dog").ids
+    asked: dict[str, Any] = {"text": TEXT, "target": "the dog"}
+    plain = ask("steps", **asked)
+    told = ask("steps", **asked, instead_of=begun[:1])
+    assert told == {**plain, "words": told["words"]}
+    assert "words" not in plain
+    assert all(word["text"].strip() == word["text"] != "" for word in told["words"])
+    off = {"heads_off": [{"kind": "cross", "layer": 1, "head": 2}], "mask_off": True}
+    assert ask("steps", **asked, instead_of=begun[:1], switches=off)["words"] != told["words"]
+    with pytest.raises(ConfigError, match="no target begins with"):
+        ask("steps", **asked, instead_of=[-1, 5])
+
+
 def test_a_file_is_scored_line_by_line(ask: Ask, translator: Translator) -> None:
     texts, references = SOURCE[:3], TARGET[:3]
     rows = ask("file", texts=texts, references=references)["rows"]

@@ -83,7 +83,7 @@ class Page extends HTMLElement {
   async choose(m) {
     const same = this.models[m].source_lang === this.models[state.m].source_lang;
     const t = same ? state.t : (await ask("about", {model: m})).example;
-    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], alt: [], cut: []}, {remember: true});
+    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], whole: false, alt: [], cut: []}, {remember: true});
   }
 
   refresh(names) {

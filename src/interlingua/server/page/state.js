@@ -1,7 +1,7 @@
 // What is being looked at. It stands in the address, so that a link opens exactly this.
 
 const USUAL = {
-  view: "translate", m: 0, t: "", target: null, w: null, a: null, pin: [], alt: [], typed: "", force: [], ban: [], cut: [],
+  view: "translate", m: 0, t: "", target: null, w: null, a: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [],
   sw: {}, kind: "cross", layer: null, head: null, words: false, slope: false, place: 0, row: 0, column: 0, ckpt: null, token: null,
   side: "source", probs: false, other: null, cmp: null,
 };
@@ -52,7 +52,7 @@ export const state = read();
 /** Change what is looked at; `remember` makes it a step that the browser's Back undoes. */
 export function set(changes, {remember = false} = {}) {
   if ("t" in changes && changes.t !== state.t) {
-    changes = {target: null, pin: [], alt: [], typed: "", force: [], ban: [], cut: [], place: 0, row: 0, column: 0, ...changes};
+    changes = {target: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [], place: 0, row: 0, column: 0, ...changes};
     const {hidden_source: _h, edited: _e, ...rest} = state.sw; // they name places of the sentence before
     changes.sw ??= rest;
   }

@@ -1,11 +1,11 @@
 // Two panes. Words are coloured by probability on demand, point at each other, and open their alternatives.
 
-import {h, debounce, doubt, percent, spoken, word} from "./dom.js";
+import {h, debounce, doubt, percent, spoken} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask, isExported, settings, translateFile} from "./api.js";
 import {save} from "./export.js";
 import {View} from "./view.js";
-import {alignedWords, label, wordsOf} from "./tokens.js";
+import {alignedWords, isShown, label, wordsOf} from "./tokens.js";
 import {wordsPicture} from "./pictures.js";
 import {readText} from "./text-file.js";
 
@@ -14,7 +14,7 @@ const REMEMBERED = 20, AT_ONCE = 2000, FORMATS = [".txt", ".html", ".htm", ".srt
 let past = [];
 
 class Translate extends View {
-  watches = ["m", "t", "sw", "pin", "alt", "probs"];
+  watches = ["m", "t", "sw", "pin", "whole", "alt", "probs"];
 
   build() {
     const later = debounce((t) => set({t}), 180);
@@ -110,14 +110,14 @@ class Translate extends View {
     if (!state.t.trim()) return {text: "", parts: []};
     const parts = [];
     for (const text of pieces(state.t)) parts.push(...(await ask("translation", {model: state.m, text, switches: switches()}, {signal})).parts);
-    for (const [place, ids] of chosenWords(parts)) parts[place] = await this.beginning(parts[place], ids, signal);
+    for (const [place, ids, whole] of chosenWords(parts)) parts[place] = await this.beginning(parts[place], ids, whole, signal);
     return {text: parts.map((each) => each.before + (each.target ?? "") + each.after).join(""), parts};
   }
 
-  /** The translation of one sentence that begins with these symbols. */
-  async beginning(part, ids, signal) {
+  /** The translation of one sentence that begins with these symbols, which may be whole words. */
+  async beginning(part, ids, whole, signal) {
     const question = {model: state.m, text: part.source, switches: switches()};
-    const tree = await ask("tree", {...question, edits: {pinned: ids}}, {signal});
+    const tree = await ask("tree", {...question, edits: {pinned: ids, ...whole && {whole}}}, {signal});
     const {parts: [opened]} = await ask("translation", {...question, target: tree.finished[0].text}, {signal});
     return {...opened, before: part.before, after: part.after};
   }
@@ -135,7 +135,7 @@ class Translate extends View {
         "Press a word of the translation for other words in its place."),
       ...opened.map((part) => this.pair(part))] : []);
     return chosenWords(answer.parts).length ? h("p", {class: "row"}, "The beginning is pinned. ",
-      h("button", {type: "button", onclick: () => set({pin: [], alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
+      h("button", {type: "button", onclick: () => set({pin: [], whole: false, alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
   }
 
   pictures() {
@@ -148,8 +148,8 @@ class Translate extends View {
     const pieces = [part.before];
     if (part.target_tokens) {
       for (const group of wordsOf(part.target, part.target_tokens)) {
+        if (!isShown(part.target_tokens, group)) continue;
         const tokens = group.map((place) => part.target_tokens[place]);
-        if (tokens[0].start === tokens[0].end) continue;
         const text = part.target.slice(tokens[0].start, tokens.at(-1).end);
         const probability = Math.exp(Math.min(...group.map((place) => part.log_probabilities[place])));
         pieces.push(/^\s/.test(text) ? " " : "", h("span", {class: `word doubt-${doubt(probability)}`, title: `${text.trim()}: ${percent(probability)}`}, text.trim()));
@@ -184,31 +184,30 @@ class Translate extends View {
     return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang)}, sourceSpans), h("p", {lang: spoken(model.target_lang)}, targetButtons));
   }
 
-  /** What the model could have written in place of a word; choosing one translates again from there. */
+  /** What words the model could have written in place of one; choosing another translates again from there. */
   async alternatives(part, group) {
-    const {steps} = await ask("steps", {model: state.m, text: part.source, target: part.target, switches: switches()});
-    const before = part.target_tokens.slice(0, group[0]).map((token) => token.id);
-    const choose = async (id) => {
-      const ids = [...before, id], place = this.answer.parts.indexOf(part);
-      const {target} = await this.beginning(part, ids);
+    const begun = part.target_tokens.slice(0, group[0] + 1).map((token) => token.id), before = begun.slice(0, -1);
+    const {words} = await ask("steps", {model: state.m, text: part.source, target: part.target, switches: switches(), instead_of: begun});
+    const choose = async (added) => {
+      const ids = [...before, ...added], place = this.answer.parts.indexOf(part);
+      const {target} = await this.beginning(part, ids, true);
       if (this.answer.parts[place] !== part) return; // the text has changed since
-      if (isAlone(part, this.answer.parts)) set({pin: ids, typed: "", target}, {remember: true});
+      if (isAlone(part, this.answer.parts)) set({pin: ids, whole: true, typed: "", target}, {remember: true});
       else set({alt: [...state.alt.filter(([other]) => other !== place), [place, ids]]}, {remember: true});
     };
-    const at = steps[group[0]];
     this.panel.hidden = false;
     this.panel.replaceChildren(
-      h("p", {}, "In place of ", h("strong", {}, label(part.target_tokens, group)), at ? ", what the model had in mind:" : ""),
-      h("p", {class: "row"}, at.guess.candidates.map((candidate) => h("button", {type: "button", class: "chip",
-        onclick: () => this.attempt(() => choose(candidate.id))}, word(candidate.text), h("small", {}, ` ${percent(Math.exp(candidate.log_probability))}`)))),
-      h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before}, {remember: true})}, "Open the beam tree here"),
+      h("p", {}, "In place of ", h("strong", {}, label(part.target_tokens, group)), ", what the model had in mind:"),
+      h("p", {class: "row", lang: spoken(this.models[state.m].target_lang)}, words.map(({ids, text, log_probability}) => h("button", {type: "button", class: "chip",
+        onclick: () => this.attempt(() => choose(ids))}, text, h("small", {}, ` ${percent(Math.exp(log_probability))}`)))),
+      h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before, whole: true}, {remember: true})}, "Open the beam tree here"),
         h("button", {type: "button", onclick: () => { this.panel.hidden = true; }}, "Close")));
     this.panel.querySelector("button").focus();
   }
 
   remember(text) {
     if (!text.trim()) return;
-    const now = {t: state.t, m: state.m, pin: state.pin, alt: state.alt, target: state.target, text};
+    const now = {t: state.t, m: state.m, pin: state.pin, whole: state.whole, alt: state.alt, target: state.target, text};
     const isSame = (each) => each.t === now.t && each.m === now.m && each.text === text;
     const isBeginning = (each) => each.m === now.m && now.t !== each.t && now.t.startsWith(each.t);
     if (past[0] && isBeginning(past[0])) past.shift(); // still writing
@@ -240,11 +239,11 @@ function isAlone(part, parts) {
   return parts.every((each) => each === part || !each.target_tokens);
 }
 
-/** Where somebody chose how a sentence begins: its place, and the symbols. */
+/** Where somebody chose how a sentence begins: its place, the symbols, and whether they are whole words. */
 function chosenWords(parts) {
   const only = parts.findIndex((part) => part.target_tokens && isAlone(part, parts));
-  if (only >= 0) return state.pin.length ? [[only, state.pin]] : [];
-  return state.alt.filter((each) => Array.isArray(each) && Array.isArray(each[1]) && parts[each[0]]?.target_tokens);
+  if (only >= 0) return state.pin.length ? [[only, state.pin, state.whole]] : [];
+  return state.alt.filter((each) => Array.isArray(each) && Array.isArray(each[1]) && parts[each[0]]?.target_tokens).map(([place, ids]) => [place, ids, true]);
 }
 
 customElements.define("look-translate", Translate);

@@ -6,7 +6,7 @@ import {ask} from "./api.js";
 import {View} from "./view.js";
 import {drawTree} from "./tree-picture.js";
 
-const EDITS = ["pin", "typed", "force", "ban", "cut", "w", "a"];
+const EDITS = ["pin", "whole", "typed", "force", "ban", "cut", "w", "a"];
 
 class Tree extends View {
   watches = ["m", "t", "sw", "cmp", ...EDITS];
@@ -42,8 +42,9 @@ class Tree extends View {
 
   edit(changes) {
     this.before.push(Object.fromEntries(EDITS.map((name) => [name, structuredClone(state[name])])));
-    // A translation that was chosen by its beginning goes with this beginning.
-    set("pin" in changes && state.pin.length ? {...changes, target: null} : changes, {remember: true});
+    // A translation that was chosen by its beginning goes with this beginning; what is pinned here may be half a word.
+    const beginning = "pin" in changes ? {whole: false, ...state.pin.length && {target: null}} : {};
+    set({...beginning, ...changes}, {remember: true});
   }
 
   undo() {
@@ -76,7 +77,7 @@ class Tree extends View {
 
   async ask(signal) {
     const wanted = (from) => ask("tree", {model: state.m, text: state.t, beam_size: from.w, alpha: from.a, switches: switches(), edits: tidy({
-      pinned: from.pin, typed: from.typed, force: from.force, ban: from.ban, cut: from.cut})}, {signal});
+      pinned: from.pin, whole: from.whole && from.pin.length > 0, typed: from.typed, force: from.force, ban: from.ban, cut: from.cut})}, {signal});
     const [tree, other] = await Promise.all([wanted(state), state.cmp ? wanted({...Object.fromEntries(EDITS.map((name) => [name, null])), ...state.cmp}) : null]);
     return {tree, other};
   }
@@ -145,7 +146,7 @@ function list(text) {
 }
 
 function tidy(edits) {
-  return Object.fromEntries(Object.entries(edits).filter(([, value]) => value && value.length));
+  return Object.fromEntries(Object.entries(edits).filter(([, value]) => value && value.length !== 0));
 }
 
 customElements.define("look-tree", Tree);
