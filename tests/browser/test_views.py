@@ -427,6 +427,26 @@ def test_an_edited_weight_is_used(look: Any) -> None:
     wait_text(page, ".switches", "= 0.5")
 
 
+@pytest.mark.parametrize(("written", "used"), [("7", "1"), ("-1", "0")])
+def test_a_weight_out_of_range_is_said_to_be_changed(look: Any, written: str, used: str) -> None:
+    page = look("how")
+    page.wait_for_selector(".part")
+    for _ in range(2):  # the second time nothing changes, and it is said again
+        page.get_by_label("Edit the weight of").fill(written)
+        page.get_by_role("button", name="Use it").click()
+        wait_text(page, ".part button", "Take it back")
+        wait_text(page, ".switches", f"= {used}")
+        wait_text(page, ".part output", f"A weight is 0 to 1, so {used} is used")
+        assert page.get_by_label("Edit the weight of").input_value() == used
+    page.get_by_label("Edit the weight of").fill("")
+    page.get_by_role("button", name="Use it").click()
+    wait_text(page, ".part output", "Write a number from 0 to 1")
+    page.get_by_label("Edit the weight of").fill("0.5")
+    page.get_by_role("button", name="Use it").click()
+    wait_text(page, ".switches", "= 0.5")
+    assert page.locator(".part output", has_text="0 to 1").count() == 0
+
+
 def test_the_slider_goes_back_to_earlier_checkpoints(look: Any) -> None:
     page = look("how")
     wait_text(page, "section p", "4 3 2 1")

@@ -83,6 +83,19 @@ class How extends View {
     const root = Math.sqrt(own.d_k);
     const edit = (state.sw.edited ?? []).find((each) => each.kind === own.kind && each.layer === own.layer && each.head === own.head && each.row === row && each.column === column);
     const weight = h("input", {type: "number", min: 0, max: 1, step: 0.05, value: edit ? edit.weight : Number(own.weights[row][column].toFixed(2))});
+    const aboutWeight = h("output", {class: "quiet", "aria-live": "polite"}, this.toldOfWeight);
+    this.toldOfWeight = "";
+    const use = () => {
+      const written = weight.valueAsNumber, used = Math.min(1, Math.max(0, written));
+      if (Number.isNaN(written)) {
+        aboutWeight.textContent = "Write a number from 0 to 1.";
+        return;
+      }
+      weight.value = used;
+      aboutWeight.textContent = used === written ? "" : `A weight is 0 to 1, so ${used} is used.`;
+      if (edit?.weight !== used) this.toldOfWeight = aboutWeight.textContent; // the field is made anew with what it changes
+      editWeight({kind: own.kind, layer: own.layer, head: own.head, row, column, weight: used});
+    };
     const place = Math.min(row, walk.steps.length - 1);
     return h("div", {class: "walk"},
       part("1  Tokens", "", h("p", {}, "The text is cut into pieces of a vocabulary, and each is a number:"),
@@ -107,8 +120,8 @@ class How extends View {
         h("p", {}, `The weights of “${names.rows[row]}”, with scaling and without: large scores make the softmax hard, and its gradient vanishes. That is why the paper divides by √d_k.`),
         h("div", {class: "beside"}, h("section", {}, h("h4", {}, "with scaling"), map(own.with_scaling, "Weights with scaling")), h("section", {}, h("h4", {}, "without"), map(own.without_scaling, "Weights without scaling"))),
         h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, `Edit the weight of “${names.rows[row]}” → “${names.columns[column]}”`), weight),
-          h("button", {type: "button", onclick: () => editWeight({kind: own.kind, layer: own.layer, head: own.head, row, column, weight: Math.min(1, Math.max(0, Number(weight.value)))})}, "Use it"),
-          edit ? h("button", {type: "button", onclick: () => editWeight({...edit, weight: null})}, "Take it back") : null)),
+          h("button", {type: "button", onclick: use}, "Use it"),
+          edit ? h("button", {type: "button", onclick: () => editWeight({...edit, weight: null})}, "Take it back") : null, aboutWeight)),
       part("7  The values, weighed", "head = Σ weight · v",
         h("p", {class: "numbers"}, own.weights[row].map((value, c) => h("span", {}, `${number(value)} · v(${names.columns[c]})`)).flatMap((each, n) => n ? [" + ", each] : [each])),
         strip([own.gathered[row]], "What the head gathered", {height: 14})),
