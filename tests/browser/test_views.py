@@ -252,6 +252,18 @@ def test_attention_is_shown_by_layer_head_and_word(look: Any) -> None:
     assert fits(page)
 
 
+@pytest.mark.parametrize("wrong", ["zzz", "toString", "__proto__"])
+def test_a_kind_that_there_is_not_becomes_the_usual_one(look: Any, wrong: str) -> None:
+    page = look("attention", kind=wrong)
+    wait_text(page, ".heat-map text", "4")
+    assert page.get_by_role("radio", name="Target to source").is_checked()
+    page = look("how", kind=wrong)
+    page.wait_for_selector(".part")
+    assert page.get_by_role("radio", name="the decoder, to the source").is_checked()
+    page = look("map", side=wrong, token=5)
+    wait_text(page, "h3", "Nearest to")
+
+
 def best(page: Any) -> str:
     return page.locator("tr.best td").first.inner_text()
 

@@ -5,6 +5,8 @@ const USUAL = {
   sw: {}, kind: "cross", layer: null, head: null, words: false, slope: false, place: 0, row: 0, column: 0, ckpt: null, token: null,
   side: "source", probs: false, other: null, cmp: null,
 };
+/** Values of which one holds. */
+const ONE_OF = {kind: ["encoder", "decoder", "cross"], side: ["source", "target"]};
 const listeners = new Set();
 
 export const VIEWS = ["translate", "attention", "tree", "steps", "how", "map", "file"];
@@ -19,7 +21,7 @@ function read() {
   for (const [name, text] of new URLSearchParams(query ?? "")) {
     if (!Object.hasOwn(USUAL, name) || name === "view") continue;
     const value = parse(text, USUAL[name]);
-    if (value !== undefined) found[name] = value;
+    if (value !== undefined && (ONE_OF[name]?.includes(value) ?? true)) found[name] = value;
   }
   return found;
 }
