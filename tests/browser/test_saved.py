@@ -64,6 +64,47 @@ def test_the_saved_page_opens_without_a_network(look: Any, browser: Any, tmp_pat
     saved.context.close()
 
 
+def test_a_saved_page_keeps_what_it_shows_and_offers_nothing_that_needs_a_server(
+    look: Any, browser: Any, tmp_path: Path
+) -> None:
+    page = look("how")
+    page.wait_for_selector(".part")
+    page.get_by_role("link", name="Beam tree").click()
+    page.wait_for_selector("tr.best td")
+    path = tmp_path / "saved.html"
+    path.write_bytes(save(page, "one HTML page"))
+    saved, said = opened_offline(browser, path)
+    saved.wait_for_selector("tr.best td")
+    for name in ("Beam size", "Length penalty"):
+        assert saved.get_by_role("slider", name=name).is_disabled()
+    for name in ("Begins with", "Must hold", "Must not hold", "Sentence"):
+        assert saved.get_by_label(name, exact=True).is_disabled()
+    assert saved.get_by_role("button", name="Begin anew").is_disabled()
+    assert saved.get_by_label("Show what was pruned").is_enabled()
+    saved.locator(".beam g.node.best").nth(1).click()
+    assert saved.get_by_role("button", name="Cut this branch").is_disabled()
+    saved.evaluate("""() => {
+        const slider = document.querySelector('#beam');
+        slider.value = 7;
+        slider.dispatchEvent(new Event('change'));
+    }""")
+    message = "() => document.querySelector('.message').textContent.includes('Open the live page')"
+    saved.wait_for_function(message)
+    assert saved.locator("tr.best td").first.inner_text() == "4 3 2 1"
+    assert saved.locator("#beam").input_value() != "7"
+    saved.get_by_role("link", name="How it works").click()
+    saved.wait_for_selector(".part")
+    assert saved.get_by_role("checkbox", name="positions").is_disabled()
+    assert saved.get_by_role("button", name="Use it").is_disabled()
+    head = saved.locator("label.field", has_text="Head").locator("select")
+    head.select_option("2")
+    saved.wait_for_function(message)
+    assert saved.locator(".part").count() == 9
+    assert head.input_value() == "1"
+    assert not said
+    saved.context.close()
+
+
 def test_the_command_writes_a_page_with_every_view_of_a_sentence(
     browser: Any, run_folder: Path, tmp_path: Path
 ) -> None:

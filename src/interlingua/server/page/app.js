@@ -66,7 +66,7 @@ class Page extends HTMLElement {
       onclick: (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); set({view}, {remember: true}); } }}, name));
     const later = debounce((t) => set({t}), 250);
     this.sentence = h("input", {id: "sentence", type: "text", value: state.t, maxlength: 2000, autocomplete: "off", spellcheck: "false",
-      oninput: (event) => later(event.target.value)});
+      disabled: isExported, oninput: (event) => later(event.target.value)});
     this.bar = h("div", {class: "sentence"}, h("label", {for: "sentence"}, "Sentence"), this.sentence);
     this.off = h("div", {class: "off", role: "status"});
     this.main = h("main", {id: "main", tabindex: -1});

@@ -2,6 +2,7 @@
 
 import {h, word} from "./dom.js";
 import {state, set} from "./state.js";
+import {isExported} from "./api.js";
 
 const SIDES = {encoder: "Encoder", decoder: "Decoder"};
 const ATTENTIONS = {encoder: "encoder", decoder: "decoder, to itself", cross: "decoder, to the source"};
@@ -26,11 +27,11 @@ export function editWeight(edit) {
 /** The panel; `about` tells the sizes, `tokens` are those of the source. */
 export function switchPanel(about, tokens) {
   const {encoder_layers: encoder, decoder_layers: decoder, heads} = about.architecture;
-  const box = (name, text) => h("label", {class: "check"}, h("input", {type: "checkbox", checked: !state.sw[name],
+  const box = (name, text) => h("label", {class: "check"}, h("input", {type: "checkbox", disabled: isExported, checked: !state.sw[name],
     onchange: (event) => set({sw: {...state.sw, [name]: !event.target.checked}}, {remember: true})}), ` ${text}`);
   const press = (name, item, text, spoken) => {
     const off = (state.sw[name] ?? []).some((each) => same(each, item));
-    return h("button", {type: "button", class: "switch", "aria-pressed": String(!off), "aria-label": spoken, onclick: () => toggle(name, item)}, text);
+    return h("button", {type: "button", class: "switch", disabled: isExported, "aria-pressed": String(!off), "aria-label": spoken, onclick: () => toggle(name, item)}, text);
   };
   const layer = (side, number, kinds) => h("div", {class: "layer"},
     press("layers_off", {side, layer: number}, `${SIDES[side]} layer ${number}`, `${SIDES[side]} layer ${number}`),
@@ -46,5 +47,5 @@ export function switchPanel(about, tokens) {
       h("div", {}, Array.from({length: encoder}, (_, number) => layer("encoder", number + 1, ["encoder"]))),
       h("div", {}, Array.from({length: decoder}, (_, number) => layer("decoder", number + 1, ["decoder", "cross"])))),
     (state.sw.edited ?? []).length ? h("div", {class: "row"}, h("span", {class: "quiet"}, "edited weights"), state.sw.edited.map((edit) =>
-      h("button", {type: "button", onclick: () => editWeight({...edit, weight: null})}, `${ATTENTIONS[edit.kind]}, layer ${edit.layer}, head ${edit.head}, (${edit.row + 1}, ${edit.column + 1}) = ${edit.weight} ✕`))) : null);
+      h("button", {type: "button", disabled: isExported, onclick: () => editWeight({...edit, weight: null})}, `${ATTENTIONS[edit.kind]}, layer ${edit.layer}, head ${edit.head}, (${edit.row + 1}, ${edit.column + 1}) = ${edit.weight} ✕`))) : null);
 }

@@ -33,7 +33,7 @@ class FileView extends View {
     const file = h("input", {type: "file", id: "lines-file", class: "hidden", accept: ".txt,.tsv,text/plain", onchange: (event) => this.attempt(() => this.open(event.target.files[0]))});
     this.input.addEventListener("dragover", (event) => event.preventDefault());
     this.input.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); this.attempt(() => this.open(event.dataTransfer.files[0])); } });
-    this.second = h("select", {id: "second", onchange: (event) => set({other: event.target.value === "" ? null : Number(event.target.value)}, {remember: true})});
+    this.second = h("select", {id: "second", disabled: isExported, onchange: (event) => set({other: event.target.value === "" ? null : Number(event.target.value)}, {remember: true})});
     this.input.value = kept.text;
     this.input.addEventListener("input", () => { kept.text = this.input.value; });
     if (isExported && !kept.text) this.input.value = JSON.parse(document.getElementById("answers").textContent).lines ?? "";
@@ -43,7 +43,7 @@ class FileView extends View {
       h("h2", {}, "Test set"),
       h("label", {for: "lines"}, "Sentences, one a line; a reference may follow behind a tab"), this.input,
       h("p", {class: "row quiet", id: "lines-hint"}, "Paste, or drop a file here. ", file, h("label", {for: "lines-file", class: "button"}, "Open a file"),
-        h("button", {type: "button", class: "main", onclick: () => this.start()}, "Translate all"),
+        h("button", {type: "button", class: "main", disabled: isExported, onclick: () => this.start()}, "Translate all"),
         h("label", {for: "second"}, "beside"), this.second, this.progress),
     ];
   }

@@ -2,7 +2,7 @@
 
 import {h, choice, number, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
-import {ask} from "./api.js";
+import {ask, isExported} from "./api.js";
 import {View} from "./view.js";
 import {heat, strip} from "./heat.js";
 import {average} from "./view-attention.js";
@@ -34,7 +34,7 @@ class How extends View {
     try {
       walk = await ask("walk", {...question, kind: state.kind, layer, head}, {signal});
     } catch (error) {
-      if (error.name === "AbortError") throw error;
+      if (error.name === "AbortError" || (isExported && this.known)) throw error; // there is something to go back to
       off = error.message;
     }
     const step = about.checkpoints.length ? state.ckpt ?? about.checkpoints.at(-1) : null;
@@ -82,7 +82,7 @@ class How extends View {
     const limit = Math.max(1e-9, ...own.products.flat().map(Math.abs));
     const root = Math.sqrt(own.d_k);
     const edit = (state.sw.edited ?? []).find((each) => each.kind === own.kind && each.layer === own.layer && each.head === own.head && each.row === row && each.column === column);
-    const weight = h("input", {type: "number", min: 0, max: 1, step: 0.05, value: edit ? edit.weight : Number(own.weights[row][column].toFixed(2))});
+    const weight = h("input", {type: "number", disabled: isExported, min: 0, max: 1, step: 0.05, value: edit ? edit.weight : Number(own.weights[row][column].toFixed(2))});
     const aboutWeight = h("output", {class: "quiet", "aria-live": "polite"}, this.toldOfWeight);
     this.toldOfWeight = "";
     const use = () => {
@@ -120,8 +120,8 @@ class How extends View {
         h("p", {}, `The weights of “${names.rows[row]}”, with scaling and without: large scores make the softmax hard, and its gradient vanishes. That is why the paper divides by √d_k.`),
         h("div", {class: "beside"}, h("section", {}, h("h4", {}, "with scaling"), map(own.with_scaling, "Weights with scaling")), h("section", {}, h("h4", {}, "without"), map(own.without_scaling, "Weights without scaling"))),
         h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, `Edit the weight of “${names.rows[row]}” → “${names.columns[column]}”`), weight),
-          h("button", {type: "button", onclick: use}, "Use it"),
-          edit ? h("button", {type: "button", onclick: () => editWeight({...edit, weight: null})}, "Take it back") : null, aboutWeight)),
+          h("button", {type: "button", disabled: isExported, onclick: use}, "Use it"),
+          edit ? h("button", {type: "button", disabled: isExported, onclick: () => editWeight({...edit, weight: null})}, "Take it back") : null, aboutWeight)),
       part("7  The values, weighed", "head = Σ weight · v",
         h("p", {class: "numbers"}, own.weights[row].map((value, c) => h("span", {}, `${number(value)} · v(${names.columns[c]})`)).flatMap((each, n) => n ? [" + ", each] : [each])),
         strip([own.gathered[row]], "What the head gathered", {height: 14})),

@@ -2,7 +2,7 @@
 
 import {h, field, number, percent, spoken, word} from "./dom.js";
 import {state, set, switches, link} from "./state.js";
-import {ask} from "./api.js";
+import {ask, isExported} from "./api.js";
 import {View} from "./view.js";
 import {drawTree} from "./tree-picture.js";
 
@@ -15,13 +15,13 @@ class Tree extends View {
   showPruned = true;
 
   build() {
-    this.beam = h("input", {type: "range", min: 1, max: 12, id: "beam", onchange: (event) => this.edit({w: Number(event.target.value)})});
-    this.alpha = h("input", {type: "range", min: 0, max: 2, step: 0.1, id: "alpha", onchange: (event) => this.edit({a: Number(event.target.value)})});
+    this.beam = h("input", {type: "range", min: 1, max: 12, id: "beam", disabled: isExported, onchange: (event) => this.edit({w: Number(event.target.value)})});
+    this.alpha = h("input", {type: "range", min: 0, max: 2, step: 0.1, id: "alpha", disabled: isExported, onchange: (event) => this.edit({a: Number(event.target.value)})});
     this.beamText = h("strong", {});
     this.alphaText = h("strong", {});
-    this.force = h("input", {type: "text", onchange: (event) => this.edit({force: list(event.target.value)})});
-    this.ban = h("input", {type: "text", onchange: (event) => this.edit({ban: list(event.target.value)})});
-    this.typed = h("input", {type: "text", onchange: (event) => this.edit({typed: event.target.value.trim()})});
+    this.force = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({force: list(event.target.value)})});
+    this.ban = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({ban: list(event.target.value)})});
+    this.typed = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({typed: event.target.value.trim()})});
     this.undoButton = h("button", {type: "button", onclick: () => this.undo()}, "Undo");
     this.compareButton = h("button", {type: "button", onclick: () => this.compare()}, "Keep this tree to compare");
     this.node = h("section", {class: "node", "aria-label": "The chosen word", hidden: true});
@@ -32,7 +32,7 @@ class Tree extends View {
         h("label", {class: "field"}, h("span", {class: "label"}, "Length penalty ", this.alphaText), this.alpha),
         field("Begins with", this.typed), field("Must hold", this.force), field("Must not hold", this.ban)),
       h("p", {class: "row"}, this.undoButton,
-        h("button", {type: "button", onclick: () => this.edit({pin: [], typed: "", force: [], ban: [], cut: [], w: null, a: null})}, "Begin anew"),
+        h("button", {type: "button", disabled: isExported, onclick: () => this.edit({pin: [], typed: "", force: [], ban: [], cut: [], w: null, a: null})}, "Begin anew"),
         this.compareButton,
         h("button", {type: "button", onclick: () => this.copyLink()}, "Copy a link to this"),
         h("label", {class: "check"}, h("input", {type: "checkbox", checked: true, onchange: (event) => { this.showPruned = event.target.checked; this.update(); }}), " Show what was pruned")),
@@ -121,7 +121,8 @@ class Tree extends View {
     }
     const node = tree.nodes[place];
     const shown = word(node.text);
-    const correction = h("input", {type: "text", onkeydown: (event) => { if (event.key === "Enter") write(); }});
+    const press = (text, changes) => h("button", {type: "button", disabled: isExported, onclick: () => this.edit(changes)}, text);
+    const correction = h("input", {type: "text", disabled: isExported, onkeydown: (event) => { if (event.key === "Enter") write(); }});
     const write = () => { if (correction.value.trim()) this.edit({pin: ids.slice(0, -1), typed: correction.value.trim()}); };
     this.node.hidden = false;
     this.node.replaceChildren(
@@ -129,13 +130,13 @@ class Tree extends View {
       ids.length ? h("p", {}, `“${shown}”: ${percent(Math.exp(node.log_probability))} after what stands before it. Sum ${number(node.total)}, normalised ${number(node.score)}. `,
         {kept: "It was kept.", finished: "It ends a target.", pruned: "It was pruned: there was better.", forbidden: "You forbade it."}[node.state]) : null,
       h("p", {class: "row"},
-        node.state === "finished" ? null : h("button", {type: "button", onclick: () => this.edit({pin: ids, typed: ""})}, ids.length ? "Pin up to here" : "Pin nothing"),
-        ids.length && node.state !== "forbidden" ? h("button", {type: "button", onclick: () => this.edit({cut: [...state.cut, ids]})}, "Cut this branch") : null,
-        node.state === "forbidden" ? h("button", {type: "button", onclick: () => this.edit({cut: state.cut.filter((each) => JSON.stringify(each) !== JSON.stringify(ids))})}, "Allow it again") : null,
+        node.state === "finished" ? null : press(ids.length ? "Pin up to here" : "Pin nothing", {pin: ids, typed: ""}),
+        ids.length && node.state !== "forbidden" ? press("Cut this branch", {cut: [...state.cut, ids]}) : null,
+        node.state === "forbidden" ? press("Allow it again", {cut: state.cut.filter((each) => JSON.stringify(each) !== JSON.stringify(ids))}) : null,
         /\p{L}/u.test(shown) && node.text.startsWith("▁") ? [
-          h("button", {type: "button", onclick: () => this.edit({ban: [...new Set([...state.ban, shown])]})}, `Ban “${shown}” everywhere`),
-          h("button", {type: "button", onclick: () => this.edit({force: [...new Set([...state.force, shown])]})}, `Force “${shown}”`)] : null),
-      ids.length ? h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, "Write something else here"), correction), h("button", {type: "button", onclick: write}, "Write it")) : null);
+          press(`Ban “${shown}” everywhere`, {ban: [...new Set([...state.ban, shown])]}),
+          press(`Force “${shown}”`, {force: [...new Set([...state.force, shown])]})] : null),
+      ids.length ? h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, "Write something else here"), correction), h("button", {type: "button", disabled: isExported, onclick: write}, "Write it")) : null);
     this.node.scrollIntoView({block: "nearest"});
   }
 }

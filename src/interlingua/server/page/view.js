@@ -1,8 +1,8 @@
 // What every view is: controls that stay, and a result that is asked for anew when what it shows has changed.
 
 import {h} from "./dom.js";
-import {listen, state} from "./state.js";
-import {Refused} from "./api.js";
+import {listen, set, state} from "./state.js";
+import {Refused, isExported} from "./api.js";
 
 /** Remember what has the focus, to give it to what takes its place: whoever uses the keyboard goes on where they were. */
 function mark(root) {
@@ -45,18 +45,32 @@ export class View extends HTMLElement {
     try {
       const answer = await this.ask(running.signal);
       if (running.signal.aborted) return;
-      this.message.textContent = "";
+      this.message.textContent = this.refusal ?? "";
+      this.refusal = null;
+      this.known = structuredClone(Object.fromEntries(this.watches.map((name) => [name, state[name]])));
       const held = mark(this.result);
       this.result.replaceChildren(...[this.show(answer)].flat(3).filter(Boolean));
       held?.(this.result);
       this.answer = answer;
     } catch (error) {
       if (error.name === "AbortError" || running.signal.aborted) return;
+      if (isExported && error instanceof Refused && this.known) {
+        this.goBack(error.message);
+        return;
+      }
       this.complain(error);
       this.result.replaceChildren();
     } finally {
       clearTimeout(waiting);
     }
+  }
+
+  /** What a saved page does not hold cannot be chosen: keep what it shows, and say why. */
+  goBack(why) {
+    this.refusal = why;
+    const {known} = this;
+    this.known = null; // once only, should that not be held any more
+    set(known);
   }
 
   /** Do what somebody pressed; what cannot be done is said, and everything stays as it was. */
