@@ -156,8 +156,40 @@ def test_only_names_of_this_machine_and_pages_of_this_server_are_answered(
     assert server.ask("GET", "/health", headers={"Host": "localhost:1"}).status == 200
     assert server.ask("GET", "/health", headers={"Host": "[::1]:5000"}).status == 200
     assert server.ask("GET", "/health", headers={"Host": "evil.example"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://behind.a.proxy"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://192.168.1.5:5000"}, 200),
+        ({"Origin": "http://192.168.1.5:5001"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+    ],
+)
+def test_pages_of_other_sites_are_refused_also_by_browsers_that_do_not_tell(
+    server: RunningServer, headers: dict[str, str], status: int
+) -> None:
     fields = urlencode({"q": "1", "source": "digits", "target": "reverse"})
-    assert server.ask("POST", "/translate", fields, {"Sec-Fetch-Site": "cross-site"}).status == 403
+    kind = {
+        "Host": "192.168.1.5:5000",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    assert server.ask("POST", "/translate", fields, kind | headers).status == status
+
+
+def test_a_form_may_hold_text_as_it_was_typed(server: RunningServer) -> None:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    body = "q=3 1 ă 你好 😀&source=digits&target=reverse".encode()
+    assert server.ask("POST", "/translate", body, kind).status == 200
+    assert server.ask("POST", "/detect", b"q=\xff", kind).status == 400
 
 
 def test_long_heads_are_refused(server: RunningServer) -> None:
@@ -359,6 +391,9 @@ def test_files_come_back_translated_and_otherwise_as_they_were(server: RunningSe
         b"1\n00:00:01,000 --> 00:00:02,000\n2 1\n3\n\n2\n00:00:03,000 --> 00:00:04,000\n5 4\n"
     )
     assert fetch(server, translate_file(server, "a.srt", cues)) == expected
+    windows = [text.replace(b"\n", b"\r\n") for text in (cues, expected)]
+    assert fetch(server, translate_file(server, "a.srt", windows[0])) == windows[1]
+    assert fetch(server, translate_file(server, "a.srt", b"")) == b""
     odt = zipped(mimetype="odt", content_xml="<o><text:p>3 <text:span>1</text:span> 2</text:p></o>")
     with zipfile.ZipFile(BytesIO(fetch(server, translate_file(server, "a.odt", odt)))) as archive:
         assert archive.read("mimetype") == b"odt"

@@ -87,7 +87,7 @@ def _read_form(body: bytes, query: str) -> dict[str, Any]:
     try:
         pairs = [
             pair
-            for text in (query, body.decode("ascii"))
+            for text in (query, body.decode("utf-8"))
             for pair in parse_qsl(
                 text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
             )

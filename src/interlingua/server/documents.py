@@ -9,18 +9,19 @@ import re
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
+from typing import Protocol
 
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.marked import translate_markup, translate_runs
-from interlingua.server.markup import HTML, Dialect
+from interlingua.server.markup import HTML, Dialect, Run, read_markup
 from interlingua.server.refusals import Refusal
 from interlingua.server.translation import translate_texts
 from interlingua.server.word_documents import translate_word
 
-__all__ = ["FORMATS", "Translating", "translate_document"]
+__all__ = ["FORMATS", "Translating", "text_of", "translate_document"]
 
 _MOST_MEMBERS = 2_000
 _MOST_UNPACKED = 100_000_000
@@ -47,6 +48,22 @@ _DASH = re.compile(
 """What stands before the words of a line of a subtitle: override tags, and the dash of a dialogue, maybe in italics."""
 
 
+TranslateRuns = Callable[[Sequence[Run]], Awaitable[list[str]]]
+
+
+class _Reader(Protocol):
+    """What is done with the text of a document."""
+
+    async def texts(self, texts: Sequence[str]) -> list[str]:
+        """Take plain texts; return what stands in their place."""
+
+    async def markup(self, documents: Sequence[str], dialect: Dialect) -> list[str]:
+        """Take the text of documents with markup; return them with what stands in its place."""
+
+    def steps(self) -> Sequence[TranslateRuns]:
+        """Return what runs of text go through, one after another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Translating:
     """The models that a document goes through."""
@@ -58,9 +75,37 @@ class Translating:
         """Translate plain texts."""
         return [each.text for each in await translate_texts(self.engine, self.way, texts)]
 
-    async def markup(self, document: str, dialect: Dialect) -> str:
-        """Translate the text of a document with markup."""
-        return (await translate_markup(self.engine, self.way, [document], dialect))[0]
+    async def markup(self, documents: Sequence[str], dialect: Dialect) -> list[str]:
+        """Translate the text of documents with markup."""
+        return await translate_markup(self.engine, self.way, documents, dialect)
+
+    def steps(self) -> Sequence[TranslateRuns]:
+        """Return each model's way with runs of text."""
+        return [partial(translate_runs, self.engine, model) for model in self.way]
+
+
+@dataclass(frozen=True, slots=True)
+class _Collecting:
+    """Keeps the text of a document, and leaves the document as it is."""
+
+    found: list[str] = field(default_factory=list)
+
+    async def texts(self, texts: Sequence[str]) -> list[str]:
+        self.found.extend(texts)
+        return list(texts)
+
+    async def markup(self, documents: Sequence[str], dialect: Dialect) -> list[str]:
+        for document in documents:
+            runs = [each for each in read_markup(document, dialect) if isinstance(each, Run)]
+            await self._runs(runs)
+        return list(documents)
+
+    def steps(self) -> Sequence[TranslateRuns]:
+        return [self._runs]
+
+    async def _runs(self, runs: Sequence[Run]) -> list[str]:
+        self.found.extend(each.text for each in runs)
+        return [each.source for each in runs]
 
 
 async def translate_document(content: bytes, suffix: str, translating: Translating) -> bytes:
@@ -77,22 +122,36 @@ async def translate_document(content: bytes, suffix: str, translating: Translati
     return await FORMATS[suffix](content, translating)
 
 
-async def _translate_txt(content: bytes, translating: Translating) -> bytes:
+async def text_of(content: bytes, suffix: str) -> str:
+    """Return what would be translated of a file, so that its language can be told.
+
+    Raises:
+        Refusal: it is not what its suffix says, or too large inside.
+    """
+    collecting = _Collecting()
+    await FORMATS[suffix](content, collecting)
+    return "\n".join(each for each in collecting.found if each.strip())
+
+
+async def _translate_txt(content: bytes, translating: _Reader) -> bytes:
     [text] = await translating.texts([_decode(content)])
     return text.encode()
 
 
-async def _translate_html(content: bytes, translating: Translating) -> bytes:
-    return (await translating.markup(_decode(content), HTML)).encode()
+async def _translate_html(content: bytes, translating: _Reader) -> bytes:
+    [document] = await translating.markup([_decode(content)], HTML)
+    return document.encode()
 
 
-async def _translate_srt(content: bytes, translating: Translating) -> bytes:
+async def _translate_srt(content: bytes, translating: _Reader) -> bytes:
     """Translate what is shown; numbers and times stay, and a cue has as many lines as before.
 
     A line that begins with a dash is what one person says, and is translated by itself, with the lines that go on from it.
     Override tags, in braces, at the beginning of a line stay where they are, and so do dashes.
     """
-    lines = _decode(content).splitlines()
+    text = _decode(content)
+    end = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines()
     cues: list[tuple[int, int]] = []
     start = None
     for number, line in enumerate([*lines, ""]):
@@ -104,26 +163,30 @@ async def _translate_srt(content: bytes, translating: Translating) -> bytes:
             start = None
     said = [each for first, last in cues for each in _cut_cue(first, lines[first:last])]
     texts = [each.text.replace("&", "&amp;") for each in said]
-    found = await translate_markup(translating.engine, translating.way, texts, HTML)
+    found = await translating.markup(texts, HTML)
     for each, text in reversed(list(zip(said, found, strict=True))):
         [opening, *others] = _break_lines(html.unescape(text), each.number) or [""]
         lines[each.first : each.first + each.number] = [each.put_before(opening), *others]
-    return ("\n".join(lines) + "\n").encode()
+    return "".join(f"{line}{end}" for line in lines).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What belongs together in a cue: so many lines from one on, and what stands before their text."""
+    """What belongs together in a cue: so many lines from one on, and what stands before their text.
+
+    ``is_inside`` tells that the dash stood behind tags, such as those of italics.
+    """
 
     first: int
     number: int
     override: str
     dash: str
+    is_inside: bool
     text: str
 
     def put_before(self, line: str) -> str:
-        """Return the first line of the translation with what stood before the text: a dash stays inside of italics."""
-        tags = _TAGS.match(line)[0] if self.dash else ""  # type: ignore[index]
+        """Return the first line of the translation with what stood before the text."""
+        tags = _TAGS.match(line)[0] if self.is_inside else ""  # type: ignore[index]
         return f"{self.override}{tags}{self.dash}{line[len(tags) :]}"
 
 
@@ -135,7 +198,7 @@ def _cut_cue(first: int, lines: Sequence[str]) -> list[_Said]:
         if override or begun or not said:
             tags, dash = begun.groups() if begun else ("", "")
             text = tags + line[len(override + tags + dash) :]
-            said.append(_Said(number, 1, override, dash, text))
+            said.append(_Said(number, 1, override, dash, bool(tags), text))
         else:
             last = said.pop()
             said.append(replace(last, number=last.number + 1, text=f"{last.text} {line}".lstrip()))
@@ -155,19 +218,19 @@ def _break_lines(text: str, number: int) -> list[str]:
     return [line for line in (*lines, " ".join(words)) if line]
 
 
-async def _translate_odt(content: bytes, translating: Translating) -> bytes:
+async def _translate_odt(content: bytes, translating: _Reader) -> bytes:
     async def translate(name: str, document: str) -> str:
-        return await translating.markup(document, _ODT)
+        [translated] = await translating.markup([document], _ODT)
+        return translated
 
     is_text = _ODT_TEXT.__contains__
     return await _translate_members(content, "content.xml", is_text, translate)
 
 
-async def _translate_docx(content: bytes, translating: Translating) -> bytes:
+async def _translate_docx(content: bytes, translating: _Reader) -> bytes:
     async def translate(name: str, document: str) -> str:
-        for model in translating.way:
-            through = partial(translate_runs, translating.engine, model)
-            document = await translate_word(document, through)
+        for step in translating.steps():
+            document = await translate_word(document, step)
         return document
 
     def is_text(name: str) -> bool:
@@ -226,7 +289,7 @@ def _decode(content: bytes) -> str:
         raise Refusal(400, "Invalid request: the file is no text in UTF-8") from None
 
 
-FORMATS: dict[str, Callable[[bytes, Translating], Awaitable[bytes]]] = {
+FORMATS: dict[str, Callable[[bytes, _Reader], Awaitable[bytes]]] = {
     ".txt": _translate_txt,
     ".html": _translate_html,
     ".htm": _translate_html,

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from interlingua.server.bodies import read_fields
-from interlingua.server.documents import FORMATS, Translating, translate_document
+from interlingua.server.documents import FORMATS, Translating, text_of, translate_document
 from interlingua.server.refusals import Refusal
 from interlingua.server.service import Service, answer_within
 
@@ -68,7 +68,7 @@ def routes(service: Service) -> list[Route]:
         source, target = (_code(fields, which) for which in ("source", "target"))
         content = await file.read()
         if source == "auto":
-            source = service.detect(content[:2_000].decode("utf-8", "replace"))[0].language
+            source = service.detect(await text_of(content, suffix))[0].language
         source, target = service.languages.known(source), service.languages.known(target)
         way = service.languages.require_way(source, target)
         translating = translate_document(content, suffix, Translating(service.engine, way))
