@@ -147,8 +147,11 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One Chromium without a window: a process can drive no second one."""
+    """One Chromium without a window: a process can drive no second one.
+
+    No longer than for one module: while it is there asyncio.run refuses to work, and the next module may need it.
+    """
     with chromium() as running:
         yield running
