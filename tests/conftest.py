@@ -65,6 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("full" if asks_for_slow(config) else "fast")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes by their argument: what was packed names the second that it was packed in, and workers must agree."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if asks_for_slow(config):
