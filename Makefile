@@ -168,7 +168,7 @@ prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what
 	$(BIN)/python benchmarks/prove_doctor.py
 
 .PHONY: prove-server bench-serving bench-page
-prove-server: $(READY) ## 100,000 random requests, ten times too many for a minute, 500 slow clients, 1,000 that leave (an hour)
+prove-server: $(READY) ## 100,000 random requests, ten times too many for a minute, 500 slow clients, 1,000 that leave (twenty minutes)
 	$(BIN)/python benchmarks/prove_server.py
 
 bench-serving: $(READY) $(LIBRETRANSLATE)/.ready ## 32 clients beside one after another, CTranslate2 and LibreTranslate (minutes); needs RUN, SENTENCES
