@@ -1,9 +1,11 @@
-"""The ``ablate`` command: a configuration trained without each of its parts in turn."""
+"""The ``ablate`` command: a configuration trained without each of its parts, or with other values, in turn."""
 
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from interlingua.cli_flags import RunFlags
 from interlingua.cli_streams import note, print_json, say
+from interlingua.errors import ConfigError
 
 __all__ = ["ablate"]
 
@@ -16,11 +18,12 @@ def ablate(
     output: Path,
     run: RunFlags = _RUN,
     parts: tuple[str, ...] = (),
+    vary: tuple[str, ...] = (),
     seeds: int = 3,
     steps: int = 300,
     json: bool = False,
 ) -> int:
-    """Train a configuration without each part of the model in turn, and tell what each is worth.
+    """Train a configuration without each part in turn, or with other values: what is it worth?
 
     Writes table.md, table.tex, curves.png and curves.svg into --output, and every run below it. The same command goes on
     where it was stopped. Needs CONFIG, or --source and --target, like train.
@@ -28,27 +31,30 @@ def ablate(
     Args:
         config: configuration file (TOML); flags win over it.
         output: folder for runs, tables and curves.
-        parts: which parts; by default all. May be repeated.
+        parts: which parts; by default all, or none with --vary. May be repeated.
+        vary: SECTION.KEY=VALUE,VALUE,...: train with each of these values instead. May be repeated; each is varied alone.
         seeds: runs of each, with seeds 1 to N.
         steps: updates of each run.
         json: print the rows as JSON.
     """
-    from interlingua.errors import ConfigError
-
     for name, value in (("seeds", seeds), ("steps", steps)):
         if value < 1:
             raise ConfigError(f"--{name} must be at least 1, not {value}")
     settings = run.load(config)
-    from dataclasses import asdict
-
+    values = [_split(each) for each in vary]
     from interlingua.files import write_text
     from interlingua.inspection.ablation import as_latex, as_markdown, draw_curves, rows_of
     from interlingua.inspection.canvas import save_figure
-    from interlingua.training.ablation import ablate as train_each
-    from interlingua.training.ablation import choose_removals
+    from interlingua.training.ablation import Variant, choose_parts, train_variants, without_parts
 
-    removals = choose_removals(parts)
-    found, signal = train_each(settings, output, removals, seeds=seeds, steps=steps, say=note)
+    variants = [
+        Variant(f"{key} = {value}", replace(run, set=(*run.set, f"{key}={value}")).load(config))
+        for key, several in values
+        for value in several
+    ]
+    if parts or not vary:
+        variants += without_parts(settings, choose_parts(parts))
+    found, signal = train_variants(settings, variants, output, seeds=seeds, steps=steps, say=note)
     if signal is not None:
         return 128 + signal
     rows = rows_of(found)
@@ -57,3 +63,27 @@ def ablate(
     save_figure(draw_curves(found), output / "curves")
     print_json([asdict(row) for row in rows]) if json else say(as_markdown(rows))
     return 0
+
+
+def _split(setting: str) -> tuple[str, list[str]]:
+    """Read SECTION.KEY=VALUE,VALUE.
+
+    Raises:
+        ConfigError: it is written otherwise, or is of what every run has alike.
+    """
+    key, equals, values = setting.partition("=")
+    several = list(dict.fromkeys(values.split(",")))
+    if not equals or not all(several):
+        raise ConfigError(
+            f"--vary {setting}: write SECTION.KEY=VALUE,VALUE, such as model.heads=1,2,4"
+        )
+    key = key.replace("-", "_")
+    if key in _ALIKE:
+        raise ConfigError(f"--vary {setting}: every run has the same {key}; leave it out")
+    return key, several
+
+
+_ALIKE = (
+    "run_dir",
+    *(f"training.{name}" for name in ("seed", "steps", "epochs", "minutes", "patience")),
+)

@@ -30,8 +30,8 @@ def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
     told = capsys.readouterr()
     assert told.err.count("run ") == 6
     rows = json.loads(told.out)
-    assert rows[0]["removed"] == "nothing"
-    assert {row["removed"] for row in rows} == {"nothing", "positions", "warm-up"}
+    names = [row["variant"] for row in rows]
+    assert names == ["as it is", "without positions", "without warm up"]
     assert all(len(row["losses"]) == 2 for row in rows)
     names = {each.name for each in output.iterdir()}
     assert names == {"runs", "table.md", "table.tex", "curves.png", "curves.svg"}
@@ -42,12 +42,34 @@ def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
     assert again.out == (output / "table.md").read_text()
 
 
+def test_values_are_compared_in_the_order_given_and_each_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "values"
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL, "--steps=4"]
+    command += ["--vary", "model.heads=4,1", "--vary", "tokenization.kind=char", "--seeds", "1"]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    names = [row["variant"] for row in rows]
+    assert names == ["as it is", "model.heads = 4", "model.heads = 1", "tokenization.kind = char"]
+    assert rows[3]["vocabulary"] < rows[0]["vocabulary"]
+    assert rows[1]["losses"] != rows[2]["losses"]
+    head = (output / "table.md").read_text().splitlines()[0]
+    assert "parameters" in head
+    assert "vocabulary" in head
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         (["--parts", "wheels"], "there is no part wheels"),
         (["--seeds", "0"], "--seeds must be at least 1, not 0"),
         (["--steps", "0"], "--steps must be at least 1, not 0"),
+        (["--vary", "model.heads"], "--vary model.heads: write SECTION.KEY=VALUE,VALUE"),
+        (["--vary", "model.heads=2,"], "--vary model.heads=2,: write SECTION.KEY=VALUE,VALUE"),
+        (["--vary", "training.seed=1,2"], "every run has the same training.seed"),
+        (["--vary", "model.heads=2,three"], "model.heads"),
+        (["--vary", "model.wheels=2"], "no such key"),
         (["--model.kind", "gru"], "parts are taken out of a transformer, not out of gru"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The Transformer without one of its parts, to see what each part is for; ``training/ablation.py`` trains them.
+"""The Transformer without one of its parts, or with one spoilt, to see what each is for; ``training/ablation.py`` trains them.
 
 Each builder takes what :class:`Transformer` takes. What is left computes as before, so that a difference is the part's.
 """
@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from interlingua.model.architecture import Architecture
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.feed_forward import FeedForward
+from interlingua.model.positions import SinusoidalPositions
 from interlingua.model.residual import Residual
 from interlingua.model.transformer import Memory, Transformer
 
 __all__ = [
+    "with_large_positions",
     "without_cross_attention",
     "without_decoder_self_attention",
     "without_encoder_self_attention",
@@ -43,6 +45,14 @@ class NoPositions(nn.Module):
         """Return zeros."""
         nothing: Tensor = self.get_buffer("nothing")[start : start + length]
         return nothing
+
+
+class LargePositions(SinusoidalPositions):
+    """Positions ten times as large as words: two words at one place are nearly the same vector."""
+
+    def __init__(self, max_positions: int, d_model: int) -> None:
+        super().__init__(max_positions, d_model)
+        self.table *= 10
 
 
 class UnscaledAttention(MultiHeadAttention):
@@ -174,6 +184,7 @@ def _silence(model: Transformer, stack: str, name: str) -> None:
         setattr(layer, name, silent)
 
 
+with_large_positions = partial(Transformer, positions=LargePositions)
 without_positions = partial(Transformer, positions=NoPositions)
 without_scaling = partial(Transformer, attention=UnscaledAttention)
 without_feed_forward = partial(Transformer, feed_forward=SilentFeedForward)
