@@ -113,6 +113,11 @@ class StartConfig(Section):
     spells out, or for another language."""
     new_language: bool = False
     """The text is of other languages than the model was trained on; otherwise that is an error."""
+    source_vectors: Path | None = None
+    """Vectors of words that the source embeddings begin as, without --init-from: a file of word2vec (text or binary), GloVe
+    or fastText, as wide as model.d_model (None: drawn at random)."""
+    target_vectors: Path | None = None
+    """The same for the target."""
     freeze: Patterns = Field(default=(), examples=["encoder.*"])
     """Parameters that stay what they are, by name; a star stands for anything."""
     lora_rank: int | None = Field(default=None, ge=1, le=65536)

@@ -352,13 +352,21 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
 
 
 def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
+    vectors = start.source_vectors or start.target_vectors
     if start.init_from is None:
-        for name in start.model_fields_set - {"init_from"}:
+        without_model = {"init_from", "source_vectors", "target_vectors"}
+        for name in start.model_fields_set - without_model - ({"freeze"} if vectors else set()):
             if getattr(start, name) != StartConfig.model_fields[name].default:
                 yield (
                     f"start.{name}",
                     f"start.{name} is about a model to begin with, and none is given; give --init-from MODEL",
                 )
+    elif vectors:
+        name = "source_vectors" if start.source_vectors else "target_vectors"
+        yield (
+            f"start.{name}",
+            f"start.{name} does not go with start.init_from: that model has embeddings of its own; leave one out",
+        )
     if bool(start.keep_source) != bool(start.keep_target):
         given, missing = (
             ("keep_source", "keep_target") if start.keep_source else ("keep_target", "keep_source")
@@ -367,6 +375,10 @@ def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
             f"start.{given}",
             f"start.{given} is given without start.{missing}; give both",
         )
+    yield from _contradictions_in_adapter(start)
+
+
+def _contradictions_in_adapter(start: StartConfig) -> Iterator[tuple[str, str]]:
     if start.lora_rank is None:
         for name in ("lora_alpha", "lora_on"):
             if getattr(start, name):

@@ -38,6 +38,7 @@ from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.shards_of_run import not_prepared, reopen_shards, shards_of, tag_ids
 from interlingua.training.starting import Start, recall_start, tokenizers_of
+from interlingua.training.word_vectors import NAME, keep_word_vectors
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "reopen", "run_dir_of"]
 
@@ -58,6 +59,8 @@ class Prepared:
     reasons: tuple[str, ...]
     start: Start | None = None
     """The model that training begins with, if it does not begin with fresh weights."""
+    word_vectors: Path | None = None
+    """What the embeddings begin as, if not all of them are drawn at random."""
 
     @property
     def architecture(self) -> AnyArchitecture:
@@ -153,6 +156,7 @@ def prepare_locked(
     for reason in reasons:
         say(f"chosen: {reason}")
     if writes:
+        _keep_vectors(config, folder, tokenizers, say)
         save_config(config, folder.config)
         corpus.lock(folder)
         corpus.save(folder, statistics, PAIRS_MEASURED)
@@ -170,6 +174,7 @@ def prepare_locked(
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=tuple(reasons),
         start=start,
+        word_vectors=_word_vectors(config, folder),
     )
 
 
@@ -203,7 +208,27 @@ def reopen(folder: RunFolder) -> Prepared:
         validation=_data(config, tokenizers, validation, batch_tokens),
         reasons=(),
         start=recall_start(folder) if config.start.init_from else None,
+        word_vectors=_word_vectors(config, folder),
     )
+
+
+def _keep_vectors(
+    config: RunConfig, folder: RunFolder, tokenizers: TokenizerPair, say: Say
+) -> None:
+    """Read the vectors of words that a run begins with, unless it has begun."""
+    path = _word_vectors(config, folder)
+    if path is None or folder.has_checkpoints():
+        return
+    d_model = config.model.d_model
+    assert d_model is not None  # it was chosen
+    for found in keep_word_vectors(config.start, tokenizers, d_model, path):
+        say(found)
+
+
+def _word_vectors(config: RunConfig, folder: RunFolder) -> Path | None:
+    """Return where a run keeps the vectors of words that its embeddings begin as, if any."""
+    start = config.start
+    return folder.start / NAME if start.source_vectors or start.target_vectors else None
 
 
 def _choose_tokens(

@@ -42,6 +42,7 @@ from interlingua.training.saved_form import SavedForm
 from interlingua.training.starting import Start, take_weights
 from interlingua.training.stopping import StopSignal, listen_for_stop
 from interlingua.training.validation import Validation, Validator, read_validation
+from interlingua.training.word_vectors import take_word_vectors
 from interlingua.training.workers import ALONE, Workers, is_restarted, join_workers
 from interlingua.translator import Translator
 
@@ -281,6 +282,10 @@ class _Run:
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
         elif self.prepared.start:
             self._take_start(self.prepared.start)
+        elif self.prepared.word_vectors:
+            take_word_vectors(self.trainer.model, self.prepared.word_vectors)
+            if self.trainer.mean is not None:
+                self.trainer.mean.load_state_dict(self.trainer.model.state_dict())
         self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
         self.progress.say(
             f"{self.saved.describe()}, {torch.get_num_threads()} threads, "

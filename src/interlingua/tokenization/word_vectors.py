@@ -1,0 +1,143 @@
+"""Vectors of words that others have trained: the files of word2vec (text and binary), GloVe and fastText.
+
+Mikolov et al. 2013; Pennington et al. 2014. The text forms are one word and its numbers a line, with or without a first line
+that counts words and numbers; the binary form of word2vec has that line, and float32 numbers behind each word.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.packed import PackedFile
+from interlingua.errors import CorpusError
+from interlingua.tokenization.tokenizer import Tokenizer
+
+__all__ = ["WordVectors", "read_word_vectors", "words_of"]
+
+_HEADER = re.compile(rb"(\d+) (\d+) *\r?\n")
+_MOST = 65_536
+"""Numbers of one vector, and bytes of one word."""
+
+_ADVICE = "give vectors in the text or binary form of word2vec, or in that of GloVe"
+
+
+@dataclass(frozen=True, slots=True)
+class WordVectors:
+    """What a file holds of the words that were asked for."""
+
+    width: int
+    """Numbers of each vector."""
+    total: int
+    """Words of the whole file."""
+    vectors: dict[str, NDArray[np.float32]]
+    """(width,) by word; of a word that comes twice, the first."""
+
+
+def read_word_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
+    """Read the vectors of some words, in constant memory besides; the file may be compressed.
+
+    Raises:
+        CorpusError: the file is missing, cut off, or of another form; a vector is longer or shorter than the first, or
+            holds a number that is not finite.
+    """
+    with PackedFile(path, keep_bytes=True) as file:
+        head = file.peek()
+        header = _HEADER.match(head)
+        if header and _is_binary(head[header.end() :]):
+            return _gather(_binary(file, path), path, wanted)
+        return _gather(_text(file, path, has_header=header is not None), path, wanted)
+
+
+def words_of(tokenizer: Tokenizer) -> dict[int, str]:
+    """Return the tokens that are a whole word by themselves: id to word.
+
+    A word counts if cutting it gives this one token; pieces of words, and symbols that no text becomes, do not.
+    """
+    spelled = [tokenizer.decode([token]).strip() for token in range(tokenizer.vocabulary_size)]
+    cut = tokenizer.encode_batch(spelled)
+    return {
+        token: word
+        for token, (word, ids) in enumerate(zip(spelled, cut, strict=True))
+        if word and ids == [token]
+    }
+
+
+def _is_binary(after: bytes) -> bool:
+    """Tell whether what follows the first line is a word and float32 numbers, not a line of text."""
+    line = after.split(b"\n", 1)[0].rstrip()
+    try:
+        _, *numbers = line.decode("ascii", "replace").split(" ")
+        return not [float(number) for number in numbers]
+    except ValueError:
+        return True
+
+
+def _gather(
+    found: Iterator[tuple[str, NDArray[np.float32]]], path: Path, wanted: Collection[str]
+) -> WordVectors:
+    wanted, vectors, width, total = set(wanted), {}, 0, 0
+    for word, vector in found:
+        total += 1
+        width = vector.size
+        if word in wanted and word not in vectors:
+            if not np.isfinite(vector).all():
+                raise CorpusError(
+                    f"{path}: the vector of {word!r} holds a number that is not finite; {_ADVICE}"
+                )
+            vectors[word] = vector
+    if not total:
+        raise CorpusError(f"{path}: holds no vectors; {_ADVICE}")
+    return WordVectors(width, total, vectors)
+
+
+def _text(
+    file: PackedFile, path: Path, *, has_header: bool
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    width = 0
+    for line in file.lines():
+        where = f"{path}, line {file.line}"
+        if has_header and file.line == 1:
+            width = int(line.split()[1])
+            continue
+        text = line.rstrip()
+        if not text:
+            continue
+        width = width or text.count(" ")
+        # Words may hold spaces (GloVe has ". . ."), so that the numbers are counted from the right.
+        word, *numbers = text.rsplit(" ", width)
+        try:
+            vector = np.array(numbers, dtype=np.float32)
+        except ValueError:
+            raise CorpusError(f"{where}: is not a word and its numbers; {_ADVICE}") from None
+        if not width or vector.size != width or not word:
+            raise CorpusError(
+                f"{where}: has {vector.size} numbers where {width} are expected; {_ADVICE}"
+            )
+        yield word, vector
+
+
+def _binary(file: PackedFile, path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    pieces = file.pieces()
+    held = next(pieces, b"")
+    header = _HEADER.match(held)
+    assert header  # it was seen
+    count, width = int(header[1]), int(header[2])
+    if not 1 <= width <= _MOST:
+        raise CorpusError(f"{path}: says that its vectors have {width:,} numbers; {_ADVICE}")
+    held, place = held[header.end() :], 0
+    for number in range(count):
+        # A new line stands before each word but the first in files of word2vec itself, not in those of gensim.
+        while (space := held.find(b" ", place)) < 0 or len(held) < space + 1 + 4 * width:
+            piece = next(pieces, b"")
+            if not piece or (space < 0 and len(held) - place > _MOST):
+                raise CorpusError(
+                    f"{path}: ends in the middle of word {number + 1:,} of {count:,}; copy or download it again"
+                )
+            held, place = held[place:] + piece, 0
+        word = held[place:space].lstrip(b"\n").decode("utf-8", "surrogateescape")
+        place = space + 1 + 4 * width
+        yield word, np.frombuffer(held, dtype="<f4", count=width, offset=space + 1)
