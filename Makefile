@@ -116,6 +116,10 @@ prove-ray: $(READY) ## a million lines through Ray Data, a worker killed on the 
 prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hour on one core; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_finetune.py
 
+.PHONY: prove-choices
+prove-choices: $(READY) ## tokenizers, heads, widths, shared tables, how far positions reach, on Multi30k (an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_choices.py
+
 .PHONY: prove-back-translation prove-robustness prove-distill
 prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py

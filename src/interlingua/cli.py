@@ -36,6 +36,7 @@ from interlingua.cli_flags import (
 )
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leaving_when_told
+from interlingua.cli_probe import probe
 from interlingua.cli_replay import replay
 from interlingua.cli_score import score
 from interlingua.cli_serve import serve
@@ -341,6 +342,7 @@ COMMANDS: tuple[Callable[..., int | None], ...] = (
     plan,
     replay,
     ablate,
+    probe,
     back_translate,
     distill,
     export,
