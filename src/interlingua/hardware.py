@@ -17,6 +17,7 @@ __all__ = [
     "num_cores",
     "prepare_cpu",
     "product_dtype",
+    "release_freed_memory",
     "total_memory",
 ]
 
@@ -128,6 +129,15 @@ def _keep_freed_memory() -> None:
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, 32 << 20)
         libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
+
+
+def release_freed_memory() -> None:
+    """Give the system back what was freed, as far as the C library can (glibc); elsewhere nothing happens."""
+    if not sys.platform.startswith("linux"):
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 def total_memory(device: torch.device) -> int | None:

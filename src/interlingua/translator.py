@@ -33,7 +33,7 @@ from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.errors import ConfigError, ModelError
-from interlingua.hardware import choose_device
+from interlingua.hardware import choose_device, release_freed_memory
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.transformer import Transformer
@@ -153,6 +153,7 @@ class Translator:
             compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
             calibration=Calibration.read(calibration) if calibration.is_file() else None,
         )
+        del loaded  # or the model would live as long as this call
         if corrections is not None:
             sha256 = weights_sha256(Path(path), Path(adapter) if adapter is not None else None)
             translator.remember(Path(corrections), sha256).check_languages()
@@ -218,6 +219,7 @@ class Translator:
             return model
 
         self._read_again = read_again
+        release_freed_memory()
 
     @classmethod
     def load_ensemble(

@@ -9,13 +9,14 @@ translates like it (folders of earlier versions have none).
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import ValidationError
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
 from interlingua.checkpoints.sentences import SENTENCES, read_sentences, write_sentences
@@ -25,7 +26,7 @@ from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
 from interlingua.files import replace_folder
-from interlingua.model.architecture import AnyArchitecture, architecture_from
+from interlingua.model.architecture import AnyArchitecture, Architecture, architecture_from
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME, TokenizerPair
@@ -138,8 +139,11 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     try:
         decoding = DecodingConfig(**_read_json(folder / "generation_config.json"))
         if build_model is None:
-            _refuse_what_is_not_there(folder, architecture, tokenizers)
-        model = build(architecture, tokenizers, build_model or build_encoder_decoder)
+            with _NothingDrawn():
+                _refuse_what_is_not_there(folder, architecture, tokenizers)
+                model = build(architecture, tokenizers)
+        else:
+            model = build(architecture, tokenizers, build_model)
         source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
         max_length = _max_length(config["max_length"], architecture)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
@@ -160,11 +164,36 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     )
 
 
+class _NothingDrawn(TorchFunctionMode):
+    """Leave weights as memory happens to be: all of them are about to be read from a file.
+
+    To draw the 60 million of the base model takes longer than to read them. Not for models with parts of somebody's own, which may
+    draw what no file holds.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: object, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Do what torch was called for, unless it is to draw numbers into a tensor."""
+        if func in _DRAWS:
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+_DRAWS = (
+    *(nn.init.normal_, nn.init.uniform_, nn.init.xavier_uniform_, nn.init.kaiming_uniform_),
+    *(Tensor.normal_, Tensor.uniform_),
+)
+
+
 def _refuse_what_is_not_there(
     folder: Path, architecture: AnyArchitecture, tokenizers: TokenizerPair
 ) -> None:
     """Raise a ModelError before memory is taken for a model that is far larger than the file of its weights."""
     check_table_size(folder / "config.json", architecture.max_positions, architecture.d_model)
+    if isinstance(architecture, Architecture) and architecture.positions == "sinusoidal":
+        # Sines of no numbers cost two seconds: torch imports its compiler for them.
+        architecture = replace(architecture, positions="learned", max_positions=1)
     with torch.device("meta"):
         wanted = 4 * sum(p.numel() for p in build(architecture, tokenizers).parameters())
     path = folder / "model.safetensors"

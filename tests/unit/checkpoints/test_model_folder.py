@@ -1,8 +1,12 @@
 """A model folder holds all that is needed to translate, and notices when something is wrong."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import torch
@@ -59,6 +63,31 @@ def test_a_loaded_model_gives_the_same_logits(tmp_path: Path, tokenizers: Tokeni
     assert (loaded.source_lang, loaded.target_lang, loaded.max_length) == ("ro", "en", 64)
     assert loaded.decoding.beam_size == 3
     assert not loaded.model.training
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_opening_draws_no_weights_and_imports_no_compiler(
+    tmp_path: Path, tokenizers: TokenizerPair, positions: str
+) -> None:
+    loaded = LoadedModel(
+        build(replace(SIZES, positions=positions), tokenizers),
+        tokenizers,
+        "ro",
+        "en",
+        DecodingConfig(),
+        64,
+    )
+    save_model_folder(tmp_path / "m", loaded, parameters_of(loaded.model), "A card.\n")
+    program = """
+        import sys, torch
+        from interlingua.translator import Translator
+        before = torch.get_rng_state()
+        Translator.load(sys.argv[1])
+        assert torch.equal(torch.get_rng_state(), before)
+        assert "torch._dynamo" not in sys.modules
+    """
+    command = [sys.executable, "-c", dedent(program), str(tmp_path / "m")]
+    subprocess.run(command, check=True)
 
 
 def test_saving_what_was_loaded_gives_the_same_bytes(
