@@ -8,6 +8,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html.entities import html5
 
 __all__ = ["HTML", "XML", "Dialect", "Node", "Run", "escape_like", "read_markup"]
 
@@ -20,6 +21,11 @@ _UNTOUCHED = re.compile(
     r"""(?i)\btranslate\s*=\s*(?:"no"|'no'|no\b)|\bclass\s*=\s*["'][^"']*\bnotranslate\b"""
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BARE = sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True)
+_HTML_ENTITY = re.compile(
+    rf"{_ENTITY.pattern}|&(?:#\d{{1,7}}(?!\d)|#[xX][0-9a-fA-F]{{1,6}}(?![0-9a-fA-F])|{'|'.join(_BARE)})"
+)
+"""In HTML a number, and a name that is older than the fifth edition, is an entity without its semicolon too."""
 _BEFORE_DOCUMENTS = ("<!doctype", "<?xml")
 
 
@@ -31,11 +37,13 @@ class Dialect:
         inline: elements that move with their words; None: every one.
         void: elements that have no end.
         raw: elements whose content is no text.
+        entity: how a character is written by its name or its number.
     """
 
     inline: frozenset[str] | None
     void: frozenset[str] = frozenset()
     raw: frozenset[str] = frozenset()
+    entity: re.Pattern[str] = _ENTITY
 
     def is_block(self, name: str) -> bool:
         """Whether an element is a boundary between runs."""
@@ -127,6 +135,7 @@ HTML = Dialect(
         ]
     ),
     raw=frozenset(["script", "style", "template", "textarea", "noscript", "svg", "math"]),
+    entity=_HTML_ENTITY,
 )
 XML = Dialect(inline=None)
 
@@ -150,12 +159,16 @@ class Run:
 
 @dataclass(slots=True)
 class _Token:
-    """A piece of the document; ``partner`` is the tag that closes or opens what this one opens or closes."""
+    """A piece of the document; ``partner`` is the tag that closes or opens what this one opens or closes.
+
+    ``raw`` is how it stands there, ``written`` how it is written where it moves to, if that is another way.
+    """
 
     kind: str
     raw: str
     name: str = ""
     partner: int | None = None
+    written: str = ""
 
 
 def read_markup(document: str, dialect: Dialect) -> list[str | Run]:
@@ -169,17 +182,15 @@ def read_markup(document: str, dialect: Dialect) -> list[str | Run]:
     _pair(tokens)
     pieces: list[str | Run] = []
     run: list[_Token] = []
-    numbers: list[int] = []
     boundaries = _boundaries(tokens, dialect)
     for number, token in enumerate(tokens):
         if number in boundaries:
-            pieces.extend(_finish(run, numbers))
-            run, numbers = [], []
+            pieces.extend(_finish(run, dialect))
+            run = []
             pieces.append(token.raw)
         else:
             run.append(token)
-            numbers.append(number)
-    pieces.extend(_finish(run, numbers))
+    pieces.extend(_finish(run, dialect))
     return pieces
 
 
@@ -194,9 +205,9 @@ def _tokens(document: str, dialect: Dialect) -> Iterator[_Token]:
     while at < len(document):
         found = _TOKEN.search(document, at)
         if found is None:
-            yield from _text_tokens(document[at:])
+            yield from _text_tokens(document[at:], dialect)
             return
-        yield from _text_tokens(document[at : found.start()])
+        yield from _text_tokens(document[at : found.start()], dialect)
         at = _end_of_untouched(document, found, dialect)
         raw = document[found.start() : at]
         name = found["name"] or ""
@@ -232,10 +243,10 @@ def _end_of_untouched(document: str, tag: re.Match[str], dialect: Dialect) -> in
     return tag.end()
 
 
-def _text_tokens(text: str) -> Iterator[_Token]:
+def _text_tokens(text: str, dialect: Dialect) -> Iterator[_Token]:
     """Cut text where an entity stands for something that is no part of a word: that is kept as it is."""
     at = 0
-    for entity in _ENTITY.finditer(text):
+    for entity in dialect.entity.finditer(text):
         character = html.unescape(entity[0])
         around = text[entity.start() - 1 : entity.start()] + text[entity.end() : entity.end() + 1]
         is_inside = len(around) == 2 and around.isalnum()
@@ -244,7 +255,7 @@ def _text_tokens(text: str) -> Iterator[_Token]:
             continue
         if entity.start() > at:
             yield _Token("text", text[at : entity.start()])
-        yield _Token("void", entity[0])
+        yield _Token("void", entity[0], written=_closed(entity[0]))
         at = entity.end()
     if at < len(text):
         yield _Token("text", text[at:])
@@ -287,7 +298,12 @@ def _boundaries(tokens: list[_Token], dialect: Dialect) -> set[int]:
     return found
 
 
-def _finish(tokens: list[_Token], numbers: list[int]) -> Iterator[str | Run]:
+def _closed(entity: str) -> str:
+    """Write an entity with its semicolon: whatever comes to stand behind it must not become a part of its name."""
+    return entity if entity.endswith(";") else f"{entity};"
+
+
+def _finish(tokens: list[_Token], dialect: Dialect) -> Iterator[str | Run]:
     """Make a run of tokens that hold a letter or a digit; keep others as they are."""
     source = "".join(token.raw for token in tokens)
     if not any(token.kind == "text" and any(map(str.isalnum, token.raw)) for token in tokens):
@@ -301,7 +317,7 @@ def _finish(tokens: list[_Token], numbers: list[int]) -> Iterator[str | Run]:
     opened: list[Node] = []
     for token in tokens:
         if token.kind == "text":
-            plain, written = _read_entities(token.raw)
+            plain, written = _read_entities(token.raw, dialect)
             text += plain
             entities |= written
         elif token.kind == "open":
@@ -314,17 +330,17 @@ def _finish(tokens: list[_Token], numbers: list[int]) -> Iterator[str | Run]:
             node.closing, node.end = token.raw, len(text)
             levels.pop()
         else:
-            levels[-1].append(Node(token.raw, "", len(text), len(text)))
+            levels[-1].append(Node(token.written or token.raw, "", len(text), len(text)))
     yield Run(source, text, tuple(top), entities)
 
 
-def _read_entities(raw: str) -> tuple[str, dict[str, str]]:
+def _read_entities(raw: str, dialect: Dialect) -> tuple[str, dict[str, str]]:
     written: dict[str, str] = {}
 
     def read(entity: re.Match[str]) -> str:
         character = html.unescape(entity[0])
         if len(character) == 1:
-            written.setdefault(character, entity[0])
+            written.setdefault(character, _closed(entity[0]))
         return character
 
-    return _ENTITY.sub(read, raw), written
+    return dialect.entity.sub(read, raw), written

@@ -56,6 +56,12 @@ def _write(run: Run, backwards: bool) -> str:
         ("cats &amp; dogs", "CATS &amp; DOGS"),
         ("3 &lt; 4 &copy; us", "3 &lt; 4 &copy; US"),
         ("don&#39;t", "DON&#39;T"),
+        ("cats &amp dogs", "CATS &amp; DOGS"),
+        ("AT&ampT and R&D", "AT&amp;T AND R&amp;D"),
+        ("3 &lt 4 &copy us", "3 &lt; 4 &copy; US"),
+        ("don&#39t, don&#x27t", "DON&#39;T, DON&#39;T"),
+        ("entr&eacute a &#233t&#233", "ENTRÉ A ÉTÉ"),
+        ("&ampere; &hellip x &#39999999 y", "&ampere; &amp;HELLIP X &amp;#39999999 Y"),
         ("&quot;a&quot; &mdash; b&sup2;", "&quot;A&quot; &mdash; B&sup2;"),
         ("<b><?php echo 1 ?> a</b>", " <b><?php echo 1 ?>A</b>"),
         ("<?xml version='1.0'?><b>a</b>", "<?xml version='1.0'?><b>A</b>"),
@@ -74,6 +80,22 @@ def _write(run: Run, backwards: bool) -> str:
 )
 def test_only_text_is_translated(document: str, expected: str) -> None:
     assert translate(document) == expected
+
+
+def test_an_entity_without_its_semicolon_is_written_with_it() -> None:
+    document = "<p>cats &amp dogs &copy<b>us</b> AT&ampT, don&#39t &lt3</p>"
+    [text] = [each.text for each in read_markup(document, HTML) if isinstance(each, Run)]
+    assert "AT&T, don't" in text
+    for backwards in (False, True):
+        translated = translate(document, backwards=backwards)
+        ElementTree.fromstring(translated.replace("&copy;", ""))
+        assert [translated.count(each) for each in ("&amp;", "&copy;", "&lt;")] == [2, 1, 1]
+
+
+def test_xml_has_no_entity_without_a_semicolon() -> None:
+    [run] = read_markup("cats &amp dogs", XML)
+    assert isinstance(run, Run)
+    assert run.text == "cats &amp dogs"
 
 
 def test_elements_go_with_their_words() -> None:
