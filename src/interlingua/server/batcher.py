@@ -8,7 +8,7 @@ together end one after another, and not all at the end.
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +27,33 @@ _LEAST = 200
 """Characters of the smallest batch, whatever the time that it takes."""
 
 _WEIGHT = 0.2
-"""Of the last batch in the mean of the rates."""
+"""Of the last batch in what is known of its model."""
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How fast a model decodes, by its last batches: their characters over their seconds.
+
+    Once there were full batches, only these count: a short text alone takes its time with few characters, and would make a long
+    queue look slow.
+    """
+
+    chars: float
+    seconds: float
+    is_of_full: bool
+
+    @property
+    def rate(self) -> float:
+        """Characters a second."""
+        return self.chars / max(1e-6, self.seconds)
+
+    def observe(self, chars: float, seconds: float, is_full: bool) -> None:
+        """Take in a batch."""
+        if is_full and not self.is_of_full:
+            self.chars, self.seconds, self.is_of_full = chars, seconds, True
+        elif is_full == self.is_of_full:
+            self.chars += _WEIGHT * (chars - self.chars)
+            self.seconds += _WEIGHT * (seconds - self.seconds)
 
 
 @dataclass(eq=False, slots=True)
@@ -71,8 +97,21 @@ class _Waiting:
             self.answer.set_exception(refusal)
 
 
-Batch = list[tuple[_Waiting, int, str]]
-"""Sentences of several requests: whose, the place there, the text."""
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Sentences of several requests, for one model in one way.
+
+    Attributes:
+        model: its number.
+        options: of the search.
+        sentences: whose, the place there, the text.
+        is_full: whether others like them had to stay behind.
+    """
+
+    model: int
+    options: dict[str, Any]
+    sentences: list[tuple[_Waiting, int, str]]
+    is_full: bool
 
 
 class Batcher:
@@ -89,9 +128,9 @@ class Batcher:
         self._ask = ask
         self._settings = settings
         self._queue: deque[_Waiting] = deque()
-        self._chars = 0
+        self._chars: Counter[int] = Counter()
         self._taken = 0
-        self._rates: dict[int, float] = {}
+        self._paces: dict[int, _Pace] = {}
         self._wake = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
         self.batches = 0
@@ -108,13 +147,19 @@ class Batcher:
     def is_full(self) -> bool:
         """Whether the queue takes no more."""
         settings = self._settings
-        return len(self._queue) >= settings.max_waiting or self._chars >= settings.max_waiting_chars
+        if len(self._queue) >= settings.max_waiting:
+            return True
+        return self._chars.total() >= settings.max_waiting_chars
 
     def refusal(self) -> Refusal:
-        """Return what a request is told that finds the queue full: come again when half of it is done."""
-        rate = min(self._rates.values(), default=_FIRST_RATE)
-        seconds = max(1, min(60, round(self._chars / rate / 2)))
-        return Refusal(503, "The server is busy", seconds)
+        """Return what a request is told that finds the queue full: come again when half of it is done, by the pace of each model."""
+        whole = sum(chars / self._rate(model) for model, chars in self._chars.items())
+        return Refusal(503, "The server is busy", max(1, min(60, round(whole / 2))))
+
+    def _rate(self, model: int) -> float:
+        """Return how many characters a second a model decodes, by its last batches."""
+        pace = self._paces.get(model)
+        return _FIRST_RATE if pace is None else pace.rate
 
     async def translate(
         self, model: int, sentences: Sequence[str], options: dict[str, Any]
@@ -134,7 +179,7 @@ class Batcher:
         texts = deque(enumerate(sentences))
         waiting = _Waiting(model, options, texts, answer, len(sentences), self._taken)
         self._queue.append(waiting)
-        self._chars += sum(map(len, sentences))
+        self._chars[model] += sum(map(len, sentences))
         self._wake.set()
         try:
             return await answer
@@ -147,7 +192,7 @@ class Batcher:
             while not self._queue:
                 self._wake.clear()
                 await self._wake.wait()
-            await self._decode(*self._take())
+            await self._decode(self._take())
 
     def give_up(self, refusal: Refusal) -> None:
         """Refuse everyone who waits."""
@@ -157,23 +202,23 @@ class Batcher:
     def _forget(self, waiting: _Waiting, refusal: Refusal | None = None) -> None:
         with suppress(ValueError):
             self._queue.remove(waiting)
-        self._chars -= sum(len(text) for _, text in waiting.texts)
+        self._chars[waiting.model] -= sum(len(text) for _, text in waiting.texts)
         waiting.texts.clear()
         if refusal is not None:
             waiting.refuse(refusal)
 
-    def _take(self) -> tuple[int, dict[str, Any], Batch]:
+    def _take(self) -> _Batch:
         """Take sentences for one batch: what asks for the same as whoever has waited longest for a turn."""
         self._taken += 1
         first = min(self._queue, key=_turn)
-        rate = self._rates.get(first.model, _FIRST_RATE)
-        room = min(self._settings.batch_chars, max(_LEAST, rate * self._settings.batch_seconds))
+        wanted = self._rate(first.model) * self._settings.batch_seconds
+        room = min(self._settings.batch_chars, max(_LEAST, wanted))
         alike = [
             each
             for each in self._queue
             if each.model == first.model and each.options == first.options
         ]
-        batch: Batch = []
+        batch: list[tuple[_Waiting, int, str]] = []
         size = 0
         in_turn = deque(sorted(alike, key=_turn))
         while in_turn and (not batch or size + in_turn[0].next_size <= room / 2):
@@ -188,25 +233,25 @@ class Batcher:
                 size += waiting.next_size
                 batch.append((waiting, *waiting.texts.popleft()))
         self._queue = deque(each for each in self._queue if each.texts)
-        self._chars -= size
-        return first.model, first.options, batch
+        self._chars[first.model] -= size
+        return _Batch(first.model, first.options, batch, any(each.texts for each in alike))
 
-    async def _decode(self, model: int, options: dict[str, Any], batch: Batch) -> None:
-        texts = [text for _, _, text in batch]
+    async def _decode(self, batch: _Batch) -> None:
+        texts = [text for _, _, text in batch.sentences]
+        asked = {"do": "translate", "model": batch.model, "options": batch.options, "texts": texts}
         start = time.monotonic()
         try:
-            found = await self._ask(
-                {"do": "translate", "model": model, "options": options, "texts": texts}
-            )
+            found = await self._ask(asked)
         except Refusal as refusal:
-            for waiting, _, _ in batch:
+            for waiting, _, _ in batch.sentences:
                 self._forget(waiting, refusal)
             return
         self.batches += 1
-        self.sentences += len(batch)
-        rate = sum(map(len, texts)) / max(1e-6, time.monotonic() - start)
-        self._rates[model] = (1 - _WEIGHT) * self._rates.get(model, rate) + _WEIGHT * rate
-        for (waiting, place, _), each in zip(batch, found, strict=True):
+        self.sentences += len(texts)
+        chars, seconds = float(sum(map(len, texts))), time.monotonic() - start
+        pace = self._paces.setdefault(batch.model, _Pace(chars, seconds, batch.is_full))
+        pace.observe(chars, seconds, batch.is_full)
+        for (waiting, place, _), each in zip(batch.sentences, found, strict=True):
             waiting.found[place] = each
         telling = asyncio.create_task(_tell(batch))
         self._telling.add(telling)
@@ -217,12 +262,12 @@ def _turn(waiting: _Waiting) -> int:
     return waiting.turn
 
 
-async def _tell(batch: Batch) -> None:
+async def _tell(batch: _Batch) -> None:
     """Wake those who have all by now, one after another: what others ask for meanwhile must not wait until all have been told.
 
     Requests take turns, so that under much load hundreds of pages may end with the same batch.
     """
-    for waiting in dict.fromkeys(waiting for waiting, _, _ in batch):
+    for waiting in dict.fromkeys(waiting for waiting, _, _ in batch.sentences):
         if waiting.is_done:
             waiting.finish()
             await asyncio.sleep(0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlingua.server import batcher as batcher_module
 from interlingua.server.batcher import Batcher
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
@@ -126,6 +127,78 @@ def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
         assert (await batcher.translate(0, ["b"], {}))[0]["text"] == "b"
 
     run(test, max_waiting=3)
+
+
+class Clock:
+    """Stands still but while a batch is decoded: a part of the time for the batch, the other for each character of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(batcher_module, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def of(self, model: Model, rates: dict[int, float]) -> Callable[..., Awaitable[list[Any]]]:
+        async def ask(message: dict[str, Any]) -> list[dict[str, Any]]:
+            found = await model.ask(message)
+            self.now += 0.05 + sum(map(len, message["texts"])) / rates[message["model"]]
+            return found
+
+        return ask
+
+
+def test_a_refusal_names_the_time_that_half_of_the_queue_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+
+    async def test(model: Model, batcher: Batcher) -> None:
+        monkeypatch.setattr(batcher, "_ask", clock.of(model, {0: 10_000}))
+        model.goes.set()
+        for _ in range(100):
+            await batcher.translate(0, ["short"], {})
+        asked = [asking(batcher, "word" * 50) for _ in range(1_000)]
+        await settle()
+        while batcher.num_waiting > 800:
+            await asyncio.sleep(0)
+        told, start, left = batcher.refusal().retry_after, clock.now, batcher.num_waiting
+        while batcher.num_waiting > left / 2:
+            await asyncio.sleep(0)
+        took = clock.now - start
+        assert took > 5
+        assert told == pytest.approx(took, rel=0.3)
+        await asyncio.gather(*asked)
+        for _ in range(100):  # alone again: what full batches take is still known
+            await batcher.translate(0, ["short"], {})
+        asked = [asking(batcher, "word" * 50) for _ in range(left)]
+        await settle()
+        assert batcher.refusal().retry_after == pytest.approx(took, rel=0.3)
+        await asyncio.gather(*asked)
+
+    run(test, max_waiting=2_000)
+
+
+def test_a_queue_for_a_fast_model_is_not_told_by_a_slow_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+
+    async def test(model: Model, batcher: Batcher) -> None:
+        monkeypatch.setattr(batcher, "_ask", clock.of(model, {0: 10_000, 1: 50}))
+        model.goes.set()
+        await asyncio.gather(asking(batcher, "word" * 100), asking(batcher, "word", model=1))
+        model.goes.clear()
+        asked = [asking(batcher, "word" * 50) for _ in range(100)]
+        await settle()
+        assert batcher.refusal().retry_after == pytest.approx(2, abs=1)
+        asked += [asking(batcher, "word" * 50, model=1) for _ in range(10)]
+        await settle()
+        assert batcher.refusal().retry_after == pytest.approx(30, abs=10)
+        model.goes.set()
+        await asyncio.gather(*asked)
+
+    run(test)
 
 
 def test_who_leaves_takes_what_was_not_begun_out_of_the_queue() -> None:
