@@ -105,6 +105,47 @@ def test_a_saved_page_keeps_what_it_shows_and_offers_nothing_that_needs_a_server
     saved.context.close()
 
 
+DROP = """element => {
+    const carried = new DataTransfer();
+    carried.items.add(new File(["4 5\\n"], "digits.txt"));
+    element.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: carried}));
+}"""
+
+
+def test_a_saved_page_takes_no_file_and_no_other_model(
+    look: Any, browser: Any, tmp_path: Path
+) -> None:
+    page = look("translate")
+    page.get_by_role("link", name="Test set").click()
+    page.get_by_label("Sentences, one a line").fill("1 2 3\n7 8\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_selector("tbody tr")
+    path = tmp_path / "saved.html"
+    path.write_bytes(save(page, "one HTML page"))
+    saved, said = opened_offline(browser, path)
+    saved.wait_for_selector("tbody tr")
+    assert saved.get_by_label("Model", exact=True).is_disabled()
+    message = "() => document.querySelector('.message').textContent.includes('Open the live page')"
+    for view, button, place, text in (
+        ("Test set", "#lines-file", "#lines", "1 2 3\n7 8\n"),
+        ("Translate", "#source-file", "#source", "1 2 3 4"),
+    ):
+        saved.get_by_role("link", name=view).click()
+        saved.wait_for_selector(place)
+        assert saved.locator(button).is_disabled()
+        faded = saved.locator(f"{button} + label").evaluate(
+            "each => getComputedStyle(each).opacity"
+        )
+        assert float(faded) < 1
+        saved.locator(place).evaluate(DROP)
+        saved.wait_for_function(message)
+        assert saved.locator(place).input_value() == text
+    saved.get_by_role("link", name="Test set").click()
+    assert saved.locator("tbody tr").count() == 2
+    assert not said
+    saved.context.close()
+
+
 def test_the_command_writes_a_page_with_every_view_of_a_sentence(
     browser: Any, run_folder: Path, tmp_path: Path
 ) -> None:

@@ -498,6 +498,25 @@ def test_lines_without_a_reference_are_counted_and_the_others_scored(look: Any) 
     assert scores[2:] == ["–", "–"]
 
 
+def test_a_line_that_is_too_long_is_said_to_be_cut_and_not_scored(look: Any) -> None:
+    page = look("translate")
+    page.get_by_role("link", name="Test set").click()
+    lines = page.get_by_label("Sentences, one a line")
+    half = "x" * 1999 + "😀"  # the cut would go through the last character
+    lines.fill(f"1 2 3\t3 2 1\n{'1 2 ' * 600}\t2 1\n{half}\n4 5\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    wait_text(page, ".note", "2 lines are longer than 2,000 characters")
+    wait_text(page, ".note", "the beginning is translated, and not scored")
+    wait_text(page, ".result p", "of the 1 that are scored; 1 has none")
+    shown = page.locator("tbody button").all_inner_texts()
+    assert [len(text) for text in shown[1:3]] == [len(("1 2 " * 500).strip()), 1999]
+    lines.fill("1 2 3\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    assert "longer than" not in page.locator("main").inner_text()
+
+
 def test_a_test_set_is_scored_opened_and_compared(look: Any) -> None:
     page = look("translate")
     page.get_by_role("link", name="Test set").click()

@@ -85,6 +85,16 @@ def test_two_models_reach_what_none_does_alone_and_say_so(server: RunningServer)
     assert answer == {"translatedText": ["3 1 2", "4 5"], "pivot": ["reverse", "reverse"]}
 
 
+def test_the_ways_name_the_models_that_lead_from_one_language_to_another(
+    server: RunningServer,
+) -> None:
+    assert server.get("/inspect/ways").json["ways"] == [
+        {"source": "digits", "target": "reverse", "models": [0]},
+        {"source": "digits", "target": "again", "models": [0, 1]},
+        {"source": "reverse", "target": "again", "models": [1]},
+    ]
+
+
 def test_auto_tells_what_it_took_the_text_for(server: RunningServer) -> None:
     answer = server.post("/translate", q="3 1 2", source="auto", target="reverse").json
     assert answer["detectedLanguage"] == {"confidence": 0.0, "language": "digits"}

@@ -71,6 +71,15 @@ class Languages:
                     ways.append((end, (*way, model)))
         return None
 
+    def ways(self) -> dict[tuple[str, str], tuple[ServedModel, ...]]:
+        """Return of each two languages between which there is a way the models to go through."""
+        return {
+            (source, target): way
+            for source in self.sources
+            for target in self.targets
+            if source != target and (way := self.way(source, target)) is not None
+        }
+
     def known(self, code: str) -> str:
         """Return the code as the models write it, whatever its case.
 

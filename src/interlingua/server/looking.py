@@ -1,4 +1,6 @@
-"""What the page asks for: everything that ``interlingua.inspection.questions`` names, and the page as one file."""
+"""What the page asks for: everything that ``interlingua.inspection.questions`` names, which models lead from one language
+to another, and the page as one file.
+"""
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -16,7 +18,7 @@ _NOT_TO_BE_SHOWN = {"Content-Disposition": 'attachment; filename="interlingua.ht
 
 
 def routes(service: Service) -> list[Route]:
-    """Return a route for each question, ``POST /inspect/NAME``, and one for the page as one file."""
+    """Return a route for each question, ``POST /inspect/NAME``, one for the ways, and one for the page as one file."""
 
     def answering(name: str) -> Route:
         async def answer(request: Request) -> JSONResponse:
@@ -27,9 +29,24 @@ def routes(service: Service) -> list[Route]:
 
         return Route(f"/inspect/{name}", answer, methods=["POST"])
 
+    async def ways(request: Request) -> JSONResponse:
+        service.authorise(request)
+        return JSONResponse(
+            {
+                "ways": [
+                    {"source": source, "target": target, "models": [each.number for each in way]}
+                    for (source, target), way in service.languages.ways().items()
+                ]
+            }
+        )
+
     blank = one_file(PLACE)
 
     async def page(request: Request) -> Response:
         return HTMLResponse(blank, headers=_NOT_TO_BE_SHOWN)
 
-    return [*map(answering, QUESTIONS), Route("/inspect/page", page)]
+    return [
+        *map(answering, QUESTIONS),
+        Route("/inspect/ways", ways),
+        Route("/inspect/page", page),
+    ]

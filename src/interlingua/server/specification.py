@@ -43,6 +43,7 @@ _GETS = {
     "/ready": "Tell whether the models take requests",
     "/v2/languages": "List the languages, as DeepL does",
     "/v2/usage": "Tell what was used, as DeepL does",
+    "/inspect/ways": "List which models lead from one language to another",
     "/inspect/page": "Fetch the page as one file without its answers",
     "/metrics": "Tell operators what was done, for Prometheus",
 }

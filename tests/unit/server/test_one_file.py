@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.inspection.looker import Looker
+from interlingua.inspection.questions import LONGEST_TEXT
 from interlingua.server.one_file import PLACE, one_file, write_page
 from interlingua.translator import Translator
 
@@ -69,3 +70,8 @@ def test_the_page_is_small_and_has_nothing_that_its_policy_forbids() -> None:
             assert b'setAttribute("style"' not in code
             assert b"http://www.w3.org" in code or b"http://" not in code, name
             assert b"https://" not in code, name
+
+
+def test_the_page_takes_texts_as_long_as_those_that_can_be_asked_about() -> None:
+    [told] = re.findall(r"LONGEST = (\d+);", (PAGE / "api.js").read_text(encoding="utf-8"))
+    assert int(told) == LONGEST_TEXT

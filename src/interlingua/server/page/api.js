@@ -13,7 +13,13 @@ if (isExported) {
 
 export class Refused extends Error {}
 
-const SAVED = "This file holds what was on the page when it was saved. Open the live page to ask for more.";
+/** Characters of a text that is looked into, at most. */
+export const LONGEST = 2000;
+
+/** What is asked at routes that other clients use too. */
+const ROUTES = ["detect", "translate"];
+
+export const SAVED = "This file holds what was on the page when it was saved. Open the live page to ask for more.";
 
 /** The key that a server may want; the tab remembers it, and forgets it when it is closed. */
 let secret = isExported ? "" : remembered();
@@ -67,13 +73,13 @@ function brief(body) {
   }));
 }
 
-/** Ask one question of the inspection; an answer that was given before is given again. */
+/** Ask one question of the inspection, or of the routes beside it; an answer that was given before is given again. */
 export async function ask(name, question, {signal} = {}) {
   const body = brief(question);
   const found = known.get(key(name, body));
   if (found) return found.answer;
   if (isExported) throw new Refused(SAVED);
-  const answer = await post(`inspect/${name}`, body, signal);
+  const answer = name === "ways" ? await content(reach("inspect/ways", {signal}), signal) : await post(ROUTES.includes(name) ? name : `inspect/${name}`, body, signal);
   keep(name, body, answer);
   if (known.size > 200) known.delete(known.keys().next().value);
   return answer;
@@ -94,15 +100,19 @@ async function reach(path, {headers = {}, ...how} = {}) {
 
 async function post(path, body, signal) {
   const isForm = body instanceof FormData;
-  const response = await reach(path, {method: "POST", headers: isForm ? {} : {"Content-Type": "application/json"}, body: isForm ? body : JSON.stringify(body), signal});
-  const content = await response.json().catch(() => ({}));
+  return content(reach(path, {method: "POST", headers: isForm ? {} : {"Content-Type": "application/json"}, body: isForm ? body : JSON.stringify(body), signal}), signal);
+}
+
+async function content(answering, signal) {
+  const response = await answering;
+  const told = await response.json().catch(() => ({}));
   signal?.throwIfAborted();
-  if (!response.ok) throw new Refused(String(content.error ?? `the server answered ${response.status}`));
-  return content;
+  if (!response.ok) throw new Refused(String(told.error ?? `the server answered ${response.status}`));
+  return told;
 }
 
 /** Translate a file of a form that the server knows; gives the name and the content of the translated one. */
-export async function translateFile(file, {source_lang: source, target_lang: target}) {
+export async function translateFile(file, {source, target}) {
   if (isExported) throw new Refused(SAVED);
   const form = new FormData();
   for (const [name, value] of Object.entries({source, target, file})) form.append(name, value);

@@ -1,8 +1,9 @@
 // The frame: which model, which view, which sentence, what is switched off.
 
-import {h, debounce, field, spoken} from "./dom.js";
-import {state, set, listen, linkTo, switches} from "./state.js";
-import {ask, hasKey, models, isExported, useKey, wantsKey, Refused} from "./api.js";
+import {h, debounce, field, language, spoken} from "./dom.js";
+import {state, set, listen, linkTo, ofModel, switches} from "./state.js";
+import {LONGEST, ask, hasKey, models, isExported, useKey, wantsKey, Refused} from "./api.js";
+import {listWays, between} from "./ways.js";
 import {exportBar} from "./export.js";
 import "./view-translate.js";
 import "./view-attention.js";
@@ -22,6 +23,7 @@ class Page extends HTMLElement {
   async connectedCallback() {
     try {
       this.models = await wantsKey() ? await this.unlock() : await models();
+      this.ways = await listWays(this.models);
       if (!this.models[state.m]) set({m: 0});
       if (!state.t && !isExported) set({t: (await ask("about", {model: state.m})).example});
     } catch (error) {
@@ -57,19 +59,20 @@ class Page extends HTMLElement {
   }
 
   build() {
-    this.model = h("select", {id: "model", onchange: async (event) => {
+    this.model = h("select", {id: "model", disabled: isExported, onchange: async (event) => {
       await this.main.firstElementChild.attempt(() => this.choose(Number(event.target.value)));
-      this.model.value = String(state.m); // where it cannot be chosen
+      this.tell(this.main.firstElementChild.way); // where it cannot be chosen
     }},
       this.models.map((model, place) => h("option", {value: place, selected: place === state.m}, `${model.source_name} → ${model.target_name}${model.name ? ` · ${model.name}` : ""}`)));
     this.tabs = Object.entries(NAMES).map(([view, name]) => h("a", {href: linkTo(view), "data-view": view,
       onclick: (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); set({view}, {remember: true}); } }}, name));
     const later = debounce((t) => set({t}), 250);
-    this.sentence = h("input", {id: "sentence", type: "text", value: state.t, maxlength: 2000, autocomplete: "off", spellcheck: "false",
+    this.sentence = h("input", {id: "sentence", type: "text", value: state.t, maxlength: LONGEST, autocomplete: "off", spellcheck: "false",
       disabled: isExported, oninput: (event) => later(event.target.value)});
     this.bar = h("div", {class: "sentence"}, h("label", {for: "sentence"}, "Sentence"), this.sentence);
     this.off = h("div", {class: "off", role: "status"});
     this.main = h("main", {id: "main", tabindex: -1});
+    this.main.addEventListener("way", (event) => this.tell(event.detail));
     this.append(
       h("header", {}, h("div", {class: "top"}, h("h1", {}, "Interlingua"), h("label", {for: "model", class: "hidden"}, "Model"), this.model),
         h("nav", {"aria-label": "Views"}, this.tabs)),
@@ -81,12 +84,23 @@ class Page extends HTMLElement {
   }
 
   async choose(m) {
-    const same = this.models[m].source_lang === this.models[state.m].source_lang;
+    const same = this.models[m].source_lang === (this.main.firstElementChild.way?.source ?? this.models[state.m].source_lang);
     const t = same ? state.t : (await ask("about", {model: m})).example;
-    set({m, t, target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], whole: false, alt: [], cut: []}, {remember: true});
+    set({...ofModel(m), t}, {remember: true});
+  }
+
+  /** Show above all views which model is looked into, or that it is not one. */
+  tell(way) {
+    if (!way) return;
+    this.sentence.lang = spoken(way.source) ?? "en";
+    this.model.querySelector("[value='']")?.remove();
+    const isOne = way.models.length === 1;
+    if (!isOne) this.model.prepend(h("option", {value: ""}, `${language(way.source)} → ${language(way.target)}${way.models.length ? `, through ${between(way, this.models)}` : ""}`));
+    this.model.value = isOne ? String(state.m) : "";
   }
 
   refresh(names) {
+    if (!this.models[state.m]) return set({m: 0}); // an address that somebody wrote; this is called again
     for (const tab of this.tabs) {
       tab.href = linkTo(tab.dataset.view);
       if (tab.dataset.view === state.view) tab.setAttribute("aria-current", "page");
@@ -94,8 +108,6 @@ class Page extends HTMLElement {
     }
     this.bar.hidden = !WITH_SENTENCE.includes(state.view);
     if (document.activeElement !== this.sentence) this.sentence.value = state.t;
-    this.sentence.lang = spoken(this.models[state.m].source_lang) ?? "en";
-    this.model.value = String(state.m);
     const number = Object.values(switches()).flat().length;
     this.off.hidden = !number;
     this.off.replaceChildren(...number ? [
@@ -105,7 +117,7 @@ class Page extends HTMLElement {
     if (shown?.dataset.view !== state.view) {
       const view = document.createElement(`look-${state.view}`);
       view.dataset.view = state.view;
-      view.models = this.models;
+      Object.assign(view, {models: this.models, ways: this.ways});
       this.main.replaceChildren(view);
       document.title = `${NAMES[state.view]} · Interlingua`;
     }

@@ -44,6 +44,11 @@ export function number(value, digits = 2) {
   return value.toFixed(digits).replace("-", "−");
 }
 
+/** The first characters of a text, never half of one. */
+export function beginning(text, most) {
+  return text.length > most ? text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "") : text;
+}
+
 /** Call later, and only the last of many calls. */
 export function debounce(call, milliseconds) {
   let timer = 0;

@@ -51,7 +51,7 @@ async function png(text, box) {
 /** The whole page as one file: the page itself, and every answer about this sentence. */
 async function page() {
   const blank = await (await fetch("inspect/page")).text();
-  const about = answers((name, body) => !("text" in body) || state.t.includes(body.text));
+  const about = answers((name, {text, q}) => state.t.includes(text ?? q ?? ""));
   const held = JSON.stringify({state: {...state}, lines: document.getElementById("lines")?.value, answers: about}).replaceAll("<", "\\u003c");
   return blank.replace("/* answers */", () => held);
 }

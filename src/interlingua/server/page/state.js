@@ -1,7 +1,7 @@
 // What is being looked at. It stands in the address, so that a link opens exactly this.
 
 const USUAL = {
-  view: "translate", m: 0, t: "", target: null, w: null, a: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [],
+  view: "translate", m: 0, from: "", to: "", t: "", target: null, w: null, a: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [],
   sw: {}, kind: "cross", layer: null, head: null, words: false, slope: false, place: 0, row: 0, column: 0, ckpt: null, token: null,
   side: "source", probs: false, other: null, cmp: null,
 };
@@ -62,6 +62,11 @@ export function set(changes, {remember = false} = {}) {
   Object.assign(state, changes);
   history[remember ? "pushState" : "replaceState"](null, "", write());
   tell(Object.keys(changes));
+}
+
+/** What another model changes: what was chosen in the one before says nothing of it, and it has its own languages. */
+export function ofModel(m) {
+  return {m, from: "", to: "", target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], whole: false, alt: [], cut: []};
 }
 
 /** Be told of every change, by the names of what changed. */

@@ -1,10 +1,10 @@
 // A whole file: scores against lengths, one sentence opened, its nearest training pairs, two models side by side.
 
-import {h, s, choice, number} from "./dom.js";
+import {h, s, beginning, choice, number} from "./dom.js";
 import {state, set} from "./state.js";
-import {ask, isExported} from "./api.js";
+import {LONGEST, ask, isExported} from "./api.js";
 import {View} from "./view.js";
-import {readText} from "./text-file.js";
+import {fileButton, readText} from "./text-file.js";
 
 const AT_ONCE = 16, MOST = 2000, SHOWN = 200;
 
@@ -30,7 +30,7 @@ class FileView extends View {
   watches = ["m", "other"];
   build() {
     this.input = h("textarea", {id: "lines", rows: 6, spellcheck: "false", readonly: isExported, "aria-describedby": "lines-hint"});
-    const file = h("input", {type: "file", id: "lines-file", class: "hidden", accept: ".txt,.tsv,text/plain", onchange: (event) => this.attempt(() => this.open(event.target.files[0]))});
+    const file = fileButton("lines-file", ".txt,.tsv,text/plain", (chosen) => this.attempt(() => this.open(chosen)));
     this.input.addEventListener("dragover", (event) => event.preventDefault());
     this.input.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); this.attempt(() => this.open(event.dataTransfer.files[0])); } });
     this.second = h("select", {id: "second", disabled: isExported, onchange: (event) => set({other: event.target.value === "" ? null : Number(event.target.value)}, {remember: true})});
@@ -42,7 +42,7 @@ class FileView extends View {
     return [
       h("h2", {}, "Test set"),
       h("label", {for: "lines"}, "Sentences, one a line; a reference may follow behind a tab"), this.input,
-      h("p", {class: "row quiet", id: "lines-hint"}, "Paste, or drop a file here. ", file, h("label", {for: "lines-file", class: "button"}, "Open a file"),
+      h("p", {class: "row quiet", id: "lines-hint"}, "Paste, or drop a file here. ", file,
         h("button", {type: "button", class: "main", disabled: isExported, onclick: () => this.start()}, "Translate all"),
         h("label", {for: "second"}, "beside"), this.second, this.progress),
     ];
@@ -68,7 +68,11 @@ class FileView extends View {
   take() {
     kept.text = this.input.value;
     const given = kept.text.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line.trim());
-    kept.lines = given.slice(0, MOST).map((line) => { const [source, reference] = line.split("\t"); return {source: source.slice(0, 2000), reference: reference?.trim() ? reference : null}; });
+    kept.lines = given.slice(0, MOST).map((line) => {
+      const [source, reference = ""] = line.split("\t");
+      const isCut = Math.max(source.length, reference.length) > LONGEST;
+      return {source: beginning(source, LONGEST), reference: reference.trim() && !isCut ? reference : null, isCut};
+    });
     kept.tooMany = given.length - kept.lines.length;
   }
 
@@ -102,14 +106,16 @@ class FileView extends View {
     const name = hasReferences ? "chrF" : "log-probability a token";
     const orders = {place: (a, b) => a.place - b.place, worst: (a, b) => (value(a) ?? Infinity) - (value(b) ?? Infinity) || a.place - b.place, longest: (a, b) => b.source_tokens - a.source_tokens,
       changed: (a, b) => (b.other && b.other.text !== b.text) - (a.other && a.other.text !== a.text) || a.place - b.place};
-    const scored = rows.filter((row) => value(row) !== null), unscored = rows.length - scored.length;
+    const scored = rows.filter((row) => value(row) !== null), cut = rows.filter((row) => row.isCut).length;
+    const without = rows.filter((row) => value(row) === null && !row.isCut).length;
     const sorted = rows.toSorted(orders[kept.order]);
     const mean = (of) => of.reduce((sum, each) => sum + each, 0) / of.length;
     const changed = rows.filter((row) => row.other && row.other.text !== row.text).length;
     this.detail = h("section", {class: "node", hidden: true, "aria-label": "The chosen sentence"});
     return [
       kept.tooMany > 0 ? h("p", {class: "note"}, `The first ${MOST.toLocaleString("en")} sentences are taken; ${kept.tooMany.toLocaleString("en")} are left out.`) : null,
-      h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(scored.map(value)))}`, unscored ? ` of the ${scored.length.toLocaleString("en")} that have a reference; ${unscored.toLocaleString("en")} ${unscored === 1 ? "has" : "have"} none` : "",
+      cut ? h("p", {class: "note"}, `${cut === 1 ? "One line is" : `${cut.toLocaleString("en")} lines are`} longer than ${LONGEST.toLocaleString("en")} characters, which is the most that is taken: the beginning is translated${hasReferences ? ", and not scored" : ""}.`) : null,
+      h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(scored.map(value)))}`, scored.length < rows.length ? ` of the ${scored.length.toLocaleString("en")} that ${cut ? "are scored" : "have a reference"}` : "", without ? `; ${without.toLocaleString("en")} ${without === 1 ? "has" : "have"} none` : "",
         rows[0].other ? `; mean of the other model ${number(mean(scored.map((row) => hasReferences ? row.other.chrf : row.other.per_token)))}; ${changed} translations differ` : "", "."),
       this.scatter(scored, value, name), this.detail,
       choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], kept.order, (order) => { kept.order = order; this.result.replaceChildren(...[this.show(answer)].flat().filter(Boolean)); }),

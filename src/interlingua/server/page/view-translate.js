@@ -1,20 +1,22 @@
 // Two panes. Words are coloured by probability on demand, point at each other, and open their alternatives.
 
-import {h, debounce, doubt, percent, spoken} from "./dom.js";
+import {h, beginning, debounce, doubt, language, percent, spoken} from "./dom.js";
 import {state, set, switches} from "./state.js";
-import {ask, isExported, settings, translateFile} from "./api.js";
+import {LONGEST, ask, isExported, settings, translateFile} from "./api.js";
 import {save} from "./export.js";
 import {View} from "./view.js";
 import {alignedWords, isShown, label, wordsOf} from "./tokens.js";
 import {wordsPicture} from "./pictures.js";
-import {readText} from "./text-file.js";
+import {fileButton, readText} from "./text-file.js";
+import {FIND, between, chooseLanguages, eachModel, sourcesOf, targetsOf, toldOfFound, wanted, whyNotOne} from "./ways.js";
 
-const REMEMBERED = 20, AT_ONCE = 2000, FORMATS = [".txt", ".html", ".htm", ".srt", ".odt", ".docx"];
+const REMEMBERED = 20, FORMATS = [".txt", ".html", ".htm", ".srt", ".odt", ".docx"];
 /** What was translated since the page was opened, newest first. */
 let past = [];
 
 class Translate extends View {
   watches = ["m", "t", "sw", "pin", "whole", "alt", "probs"];
+  takesAnyWay = true;
 
   build() {
     const later = debounce((t) => set({t}), 180);
@@ -22,24 +24,26 @@ class Translate extends View {
     settings().then(({charLimit}) => { this.limit = charLimit > 0 ? charLimit : Infinity; });
     this.input = h("textarea", {id: "source", rows: 5, value: state.t, spellcheck: "false", "aria-describedby": "drop-hint",
       oninput: (event) => later(this.fit(event.target.value)), readonly: isExported});
-    const file = h("input", {type: "file", id: "source-file", class: "hidden", accept: `${FORMATS.join(",")},text/plain`,
-      onchange: (event) => { this.attempt(() => this.open(event.target.files[0])); }});
+    const file = fileButton("source-file", `${FORMATS.join(",")},text/plain`, (chosen) => this.attempt(() => this.open(chosen)));
     this.cutNote = h("div", {class: "row quiet", role: "status"});
     this.fileNote = h("p", {class: "row", role: "status"});
-    this.languages = [h("h2", {}), h("h2", {})];
+    const choose = () => this.attempt(() => this.chooseLanguages());
+    [this.from, this.to] = ["from", "to"].map((id) => h("select", {id, disabled: isExported, onchange: choose}));
+    this.found = h("span", {class: "quiet", role: "status"});
+    this.through = h("span", {class: "quiet", role: "status"});
     this.output = h("div", {class: "output", "aria-live": "polite"});
     this.aligned = h("div", {class: "aligned"});
     this.panel = h("div", {class: "alternatives", role: "region", "aria-label": "Alternatives", hidden: true});
-    const probabilities = h("input", {type: "checkbox", checked: state.probs, onchange: (event) => set({probs: event.target.checked})});
+    this.probabilities = h("input", {type: "checkbox", checked: state.probs, onchange: (event) => set({probs: event.target.checked})});
     this.past = h("ol", {class: "past"});
     this.list();
     return [
       h("div", {class: "panes", ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); },
         ondrop: (event) => this.drop(event)},
-        h("section", {}, this.languages[0], h("label", {for: "source", class: "hidden"}, "Text to translate"), this.input,
-          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a file: text, .docx, .odt, .html or .srt. ", file, h("label", {for: "source-file", class: "button"}, "Open a file")), this.cutNote),
-        h("section", {}, this.languages[1], this.output,
-          h("p", {class: "row"}, h("label", {class: "check"}, probabilities, " Colour words by probability"),
+        h("section", {}, h("h2", {class: "hidden"}, "Text"), h("p", {class: "row"}, h("label", {for: "from"}, "From"), this.from, this.found), h("label", {for: "source", class: "hidden"}, "Text to translate"), this.input,
+          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a file: text, .docx, .odt, .html or .srt. ", file), this.cutNote),
+        h("section", {}, h("h2", {class: "hidden"}, "Translation"), h("p", {class: "row"}, h("label", {for: "to"}, "To"), this.to, this.through), this.output,
+          h("p", {class: "row"}, h("label", {class: "check"}, this.probabilities, " Colour words by probability"),
             h("button", {type: "button", onclick: () => this.copy()}, "Copy")))),
       this.fileNote, this.panel, this.aligned,
       h("details", {}, h("summary", {}, "History"), this.past),
@@ -70,7 +74,7 @@ class Translate extends View {
   async translate(file) {
     this.fileNote.replaceChildren(`Translating ${file.name} …`);
     try {
-      const {name, content} = await translateFile(file, this.models[state.m]);
+      const {name, content} = await translateFile(file, wanted(this.models)); // its language may be another than the text's: the server finds out
       this.fileNote.replaceChildren(`${file.name} is translated. `, h("button", {type: "button", class: "main", onclick: () => save(name, content, content.type)}, `Download ${name}`));
     } catch (error) {
       this.fileNote.replaceChildren();
@@ -80,7 +84,7 @@ class Translate extends View {
 
   /** Cut a text to what the server takes at once, and say so; the file that it came from can be translated whole. */
   fit(text, file = null) {
-    const fitting = text.length > this.limit ? text.slice(0, this.limit).replace(/[\uD800-\uDBFF]$/, "") : text;
+    const fitting = beginning(text, this.limit);
     this.cutNote.replaceChildren(...fitting === text ? [] : [
       h("span", {}, `The text was cut: of ${text.length.toLocaleString("en")} characters the first ${fitting.length.toLocaleString("en")} are here.`),
       ...file ? [h("button", {type: "button", onclick: () => this.attempt(() => this.translate(file))}, "Translate the whole file")] : []]);
@@ -98,16 +102,38 @@ class Translate extends View {
   }
 
   refresh() {
-    const model = this.models[state.m];
-    this.languages[0].textContent = model.source_name;
-    this.languages[1].textContent = model.target_name;
-    this.input.lang = spoken(model.source_lang) ?? "en";
-    this.output.lang = spoken(model.target_lang) ?? "en";
+    const {source, target} = wanted(this.models);
+    const offer = (select, options, chosen) => select.replaceChildren(...options.map(([value, text]) => h("option", {value, selected: value === chosen}, text)));
+    offer(this.from, [[FIND, "Detect language"], ...sourcesOf(this.ways).map((code) => [code, language(code)])], source);
+    offer(this.to, targetsOf(this.ways, source).map((code) => [code, language(code)]), target);
     if (document.activeElement !== this.input) this.input.value = state.t;
   }
 
+  async chooseLanguages() {
+    try {
+      set(await chooseLanguages(this.models, this.ways, this.from.value, this.to.value), {remember: true});
+    } finally {
+      this.refresh(); // what could not be chosen is not shown as chosen
+    }
+  }
+
+  /** Say which language was found and through which others the text goes. */
+  tell(way) {
+    this.input.lang = spoken(way.source) ?? "en";
+    this.output.lang = spoken(way.target) ?? "en";
+    this.found.textContent = state.from === FIND && state.t.trim() ? toldOfFound(way) : "";
+    this.through.textContent = way.models.length > 1 ? `through ${between(way, this.models)}` : "";
+    this.probabilities.disabled = way.models.length !== 1;
+  }
+
   async ask(signal) {
-    if (!state.t.trim()) return {text: "", parts: []};
+    const {source, target, models} = this.way;
+    this.tell(this.way);
+    if (!state.t.trim() || !models.length) return {text: "", parts: []};
+    if (models.length > 1) {
+      const {translatedText, pivot} = await ask("translate", {q: state.t, source, target}, {signal});
+      return {text: translatedText, pivot, parts: [{before: "", target: translatedText, after: ""}]};
+    }
     const parts = [];
     for (const text of pieces(state.t)) parts.push(...(await ask("translation", {model: state.m, text, switches: switches()}, {signal})).parts);
     for (const [place, ids, whole] of chosenWords(parts)) parts[place] = await this.beginning(parts[place], ids, whole, signal);
@@ -134,6 +160,8 @@ class Translate extends View {
       h("p", {class: "quiet"}, "Point at a word, or move to it with the Tab key: the words that it hangs together with are marked. ",
         "Press a word of the translation for other words in its place."),
       ...opened.map((part) => this.pair(part))] : []);
+    if (!this.way.models.length && state.t.trim()) return whyNotOne(this);
+    if (answer.pivot) return h("p", {class: "note"}, `Translated through ${answer.pivot.split(">").map(language).join(" and ")}, by one model after another. Words are coloured and linked where one model translates: `, eachModel(this));
     return chosenWords(answer.parts).length ? h("p", {class: "row"}, "The beginning is pinned. ",
       h("button", {type: "button", onclick: () => set({pin: [], whole: false, alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
   }
@@ -207,7 +235,7 @@ class Translate extends View {
 
   remember(text) {
     if (!text.trim()) return;
-    const now = {t: state.t, m: state.m, pin: state.pin, whole: state.whole, alt: state.alt, target: state.target, text};
+    const now = {t: state.t, m: state.m, from: state.from, to: state.to, pin: state.pin, whole: state.whole, alt: state.alt, target: state.target, text};
     const isSame = (each) => each.t === now.t && each.m === now.m && each.text === text;
     const isBeginning = (each) => each.m === now.m && now.t !== each.t && now.t.startsWith(each.t);
     if (past[0] && isBeginning(past[0])) past.shift(); // still writing
@@ -225,8 +253,8 @@ class Translate extends View {
 function pieces(text) {
   const found = [];
   let rest = text;
-  while (rest.length > AT_ONCE) {
-    const most = rest.slice(0, AT_ONCE).replace(/[\uD800-\uDBFF]$/, "");
+  while (rest.length > LONGEST) {
+    const most = beginning(rest, LONGEST);
     const end = [/^[^]*\n/, /^[^]*[.!?…](?=\s)|^[^]*[。！？]/, /^[^]*\s/].map((cut) => cut.exec(most)?.[0]).find((each) => each?.trim())?.length ?? most.length;
     found.push(rest.slice(0, end));
     rest = rest.slice(end);

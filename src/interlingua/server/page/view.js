@@ -1,8 +1,9 @@
 // What every view is: controls that stay, and a result that is asked for anew when what it shows has changed.
 
 import {h} from "./dom.js";
-import {listen, set, state} from "./state.js";
+import {listen, ofModel, set, state} from "./state.js";
 import {Refused, isExported} from "./api.js";
+import {findWay, whyNotOne} from "./ways.js";
 
 /** Remember what has the focus, to give it to what takes its place: whoever uses the keyboard goes on where they were. */
 function mark(root) {
@@ -14,19 +15,24 @@ function mark(root) {
   return (changed) => [...changed.querySelectorAll(active.tagName)].find((each) => name(each) === wanted)?.focus({preventScroll: true});
 }
 
-/** A custom element with `controls` (made once) and a result. A subclass has `watches`, `ask(signal)` and `show(answer)`. */
+/**
+ * A custom element with `controls` (made once) and a result. A subclass has `watches`, `ask(signal)` and `show(answer)`. It looks into one model; where
+ * the text goes through several, or none leads to the language that is wanted, it says so, unless it `takesAnyWay`.
+ */
 export class View extends HTMLElement {
   watches = ["m", "t", "target", "sw"];
   isBuilt = false;
+  takesAnyWay = false;
 
   connectedCallback() {
     if (!this.isBuilt) {
       this.isBuilt = true;
       this.result = h("div", {class: "result"});
       this.message = h("p", {class: "message", role: "status"});
-      this.append(...[this.build?.() ?? []].flat(), this.message, this.result);
+      this.controls = h("div", {}, this.build?.());
+      this.append(this.controls, this.message, this.result);
       listen((names) => {
-        if (this.isConnected && state.view === this.dataset.view && names.some((name) => this.watches.includes(name))) this.update();
+        if (this.isConnected && state.view === this.dataset.view && names.some((name) => [...this.watches, "from", "to"].includes(name))) this.update();
       });
     }
     this.update();
@@ -43,6 +49,22 @@ export class View extends HTMLElement {
     }
     const waiting = setTimeout(() => { if (!running.signal.aborted) this.message.textContent = "Computing …"; }, 400);
     try {
+      const way = await findWay(this.models, this.ways, running.signal);
+      if (running.signal.aborted) return;
+      const [number] = way.models, isOne = way.models.length === 1;
+      if (isOne && number !== state.m) {
+        set({...ofModel(number), from: state.from, to: state.to}); // which calls this again
+        return;
+      }
+      this.way = way;
+      this.dispatchEvent(new CustomEvent("way", {bubbles: true, detail: way}));
+      this.controls.hidden = !isOne && !this.takesAnyWay;
+      if (this.controls.hidden) {
+        this.message.textContent = "";
+        this.answer = null;
+        this.result.replaceChildren(whyNotOne(this));
+        return;
+      }
       const answer = await this.ask(running.signal);
       if (running.signal.aborted) return;
       this.message.textContent = this.refusal ?? "";
