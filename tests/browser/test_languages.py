@@ -111,6 +111,19 @@ def test_a_text_in_the_wanted_language_already_is_said_to_be(look: Any) -> None:
     page.wait_for_function("() => document.querySelector('#model').value === '2'")
 
 
+def test_few_letters_are_taken_for_a_language_that_can_be_translated(look: Any, page: Any) -> None:
+    ranked = [{"language": "en", "confidence": 70.0}, {"language": "ro", "confidence": 12.0}]
+    page.route("**/detect", lambda route: route.fulfill(json=ranked))
+    look("translate", **{"from": "auto", "to": "en", "t": "da"})
+    shows(page, "Perhaps Romanian (12 %).")
+    page.unroute("**/detect")
+    ranked[1]["confidence"] = 2.0
+    page.route("**/detect", lambda route: route.fulfill(json=ranked))
+    look("translate", **{"from": "auto", "to": "en", "t": "do"})
+    shows(page, "English was found (70 %).")
+    shows(page, "The text is in English already")
+
+
 def test_a_pair_without_a_model_goes_through_another_language_and_says_so(look: Any) -> None:
     page = look("translate", t="1 2 3 4", m="0")
     output_is(page, "4 3 2 1")

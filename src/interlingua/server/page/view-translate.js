@@ -159,11 +159,15 @@ class Translate extends View {
       h("h3", {}, "Which word became which"),
       h("p", {class: "quiet"}, "Point at a word, or move to it with the Tab key: the words that it hangs together with are marked. ",
         "Press a word of the translation for other words in its place."),
-      ...opened.map((part) => this.pair(part))] : []);
-    if (!this.way.models.length && state.t.trim()) return whyNotOne(this);
-    if (answer.pivot) return h("p", {class: "note"}, `Translated through ${answer.pivot.split(">").map(language).join(" and ")}, by one model after another. Words are coloured and linked where one model translates: `, eachModel(this));
+      ...opened.map((part) => this.pair(part))] : [this.toldOfWay(answer)].filter(Boolean));
     return chosenWords(answer.parts).length ? h("p", {class: "row"}, "The beginning is pinned. ",
       h("button", {type: "button", onclick: () => set({pin: [], whole: false, alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
+  }
+
+  /** What there is to say of a text that no model translates alone: through which languages it went, by the server's own word. */
+  toldOfWay({pivot}) {
+    if (pivot) return h("p", {class: "note"}, `Translated through ${pivot.split(">").map(language).join(" and ")}, by one model after another. Words are coloured and linked where one model translates: `, eachModel(this));
+    return state.t.trim() && !this.way.models.length ? whyNotOne(this) : null;
   }
 
   pictures() {

@@ -7,6 +7,9 @@ import {LONGEST, ask, isExported} from "./api.js";
 /** Stands for the language of the text where nobody says it. */
 export const FIND = "auto";
 
+/** Per cent from which a language is taken for that of the text though another is likelier, from which no way leads to the target: few letters tell little. */
+const POSSIBLE = 10;
+
 /** Of each two languages the models to go through, by their numbers. A saved page that holds none has its models alone. */
 export async function listWays(models) {
   try {
@@ -39,7 +42,8 @@ export function wanted(models) {
  */
 export async function findWay(models, ways, signal) {
   const own = models[state.m], {source: told, target} = wanted(models);
-  const found = told === FIND && state.t.trim() ? await detect(state.t, signal) : null;
+  const leads = (language) => ways.some((way) => way.source === language && way.target === target);
+  const found = told === FIND && state.t.trim() ? await detect(state.t, leads, signal) : null;
   const usual = own.target_lang === target ? own.source_lang : ways.find((way) => way.target === target)?.source ?? own.source_lang;
   const source = told === FIND ? found?.language ?? usual : told;
   const isOwn = own.source_lang === source && own.target_lang === target; // of several for these languages it may be any
@@ -47,8 +51,9 @@ export async function findWay(models, ways, signal) {
   return {source, target, found, models: numbers};
 }
 
-async function detect(text, signal) {
-  const [best] = await ask("detect", {q: beginning(text, LONGEST)}, {signal});
+async function detect(text, leads, signal) {
+  const ranked = await ask("detect", {q: beginning(text, LONGEST)}, {signal});
+  const best = ranked.find(({language, confidence}) => confidence >= POSSIBLE && leads(language)) ?? ranked[0];
   return best.confidence > 0 ? best : null;
 }
 
