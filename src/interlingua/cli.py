@@ -110,6 +110,7 @@ def translate(
     io: TextFlags = _TEXT,
     n_best: int = 1,
     adapter: Path | None = None,
+    to: str | None = None,
     search: SearchFlags = _SEARCH,
     decode: DecodeFlags = _DECODE,
     show: ShowFlags = _SHOW,
@@ -124,23 +125,25 @@ def translate(
         text: sentences, each in quotes; one that begins with a hyphen goes after --.
         n_best: translations of each sentence, best first.
         adapter: adapter folder, or a run that trained one on this model.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     flags = (search, decode, show, machine)
     if show.ray or show.ray_address or is_folder(io.input):
         from interlingua.cli_translate import translate_folder
 
-        translate_folder(model, text, io, n_best, flags, adapter)
+        translate_folder(model, text, io, n_best, flags, adapter, to)
         return
     lines = read_input(text, io.input)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, flags, adapter)
+    translate_lines(model, lines, io, n_best, flags, adapter, to)
 
 
 def evaluate(
     *model: Path,
     source: Path,
     reference: tuple[Path, ...],
+    to: str | None = None,
     score: ScoreFlags = _SCORE,
     search: SearchFlags = _SEARCH,
     machine: MachineFlags = _MACHINE,
@@ -151,15 +154,22 @@ def evaluate(
         model: run folder or model folder.
         source: text to translate, one sentence a line.
         reference: its translation, line by line; several files are several references.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     from interlingua.cli_evaluate import evaluate_models
 
     sources, references = read_aligned(source, reference)
-    say(evaluate_models(model, sources, references, score, search, machine))
+    say(evaluate_models(model, sources, references, score, search, machine, to))
 
 
 def inspect(
-    model: Path, text: str, *, output: Path, json: bool = False, machine: MachineFlags = _MACHINE
+    model: Path,
+    text: str,
+    *,
+    output: Path,
+    json: bool = False,
+    to: str | None = None,
+    machine: MachineFlags = _MACHINE,
 ) -> None:
     """Draw what the model does with one sentence, as pictures and as one page (look.html).
 
@@ -168,6 +178,7 @@ def inspect(
         text: the sentence, in quotes.
         output: folder for the figures.
         json: print the names of the files as JSON.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     from interlingua.inspection.looker import Looker
     from interlingua.inspection.report import inspect as draw
@@ -175,7 +186,7 @@ def inspect(
     from interlingua.server.one_file import write_page
     from interlingua.translator import Translator
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)
     is_run = (model / "samples.jsonl").is_file()
     files = draw(translator, text, output, run=model if is_run else None)
     if isinstance(translator.model, Transformer):
@@ -195,6 +206,7 @@ def align(
     source: Path,
     target: Path,
     flags: AlignFlags = _ALIGN,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Link the words of a text with those of its translation, by the model's attention (0-0 1-2).
@@ -203,10 +215,11 @@ def align(
         model: run folder or model folder, which translates the source into the target.
         source: text, one sentence a line, its words between spaces.
         target: its translation, line by line.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     from interlingua.cli_align import align_text
 
-    align_text(model, source, target, flags, machine)
+    align_text(model, source, target, flags, machine, to)
 
 
 def prepare(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:

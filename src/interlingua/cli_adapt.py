@@ -51,6 +51,11 @@ def adapt(
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model)
+    if loaded.directions:
+        raise ConfigError(
+            f"{model}: is of several pairs of languages, for which there are no adapters of corrections; follow them with "
+            "translate --corrections"
+        )
     languages = (loaded.source_lang, loaded.target_lang)
     found = [
         each

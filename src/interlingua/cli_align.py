@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 from interlingua.cli_flags import AlignFlags, MachineFlags
 from interlingua.cli_streams import note, open_output, print_json, read_aligned, say
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError
 from interlingua.evaluation.alignment import (
     HEURISTICS,
@@ -29,7 +31,12 @@ _WINDOW = 500
 
 
 def align_text(
-    model: Path, source: Path, target: Path, flags: AlignFlags, machine: MachineFlags
+    model: Path,
+    source: Path,
+    target: Path,
+    flags: AlignFlags,
+    machine: MachineFlags,
+    to: str | None = None,
 ) -> None:
     """Align two texts line by line and write the links, or with gold their error rate.
 
@@ -45,7 +52,7 @@ def align_text(
     words = [(len(one.split()), len(other.split())) for one, other in pairs]
     gold = read_gold(flags.gold, words) if flags.gold else None
     with open_output(flags.output) if flags.output else nullcontext() as write:
-        readings = _choose(model, flags, machine, pairs)
+        readings = _choose(model, flags, machine, to, pairs)
         found = _align_all(readings, pairs)
         links = _join(found, heuristic)
         if write:
@@ -69,12 +76,18 @@ def _read_heuristic(name: str) -> Heuristic:
 
 
 def _choose(
-    model: Path, flags: AlignFlags, machine: MachineFlags, pairs: Sequence[tuple[str, str]]
+    model: Path,
+    flags: AlignFlags,
+    machine: MachineFlags,
+    to: str | None,
+    pairs: Sequence[tuple[str, str]],
 ) -> list[Reading]:
     """Open the models and choose how each is read."""
-    forward = Translator.load(model, device=machine.device, threads=machine.threads)
+    own = asdict(machine)
+    forward = Translator.load(model, **own, to=to)
+    back = Direction(forward.target_lang, forward.source_lang)
     reverse = flags.reverse_model and Translator.load(
-        flags.reverse_model, device=machine.device, threads=machine.threads
+        flags.reverse_model, **own, to=to and str(back)
     )
     if reverse:
         _refuse_the_same_direction(forward, reverse)

@@ -110,6 +110,7 @@ def _fingerprint(recipe: Recipe) -> dict[str, object]:
     further = [_checksum(find_model_folder(model)) for model in recipe.ensemble]
     return {
         "model": _checksum(find_model_folder(recipe.model)),
+        **({"to": recipe.to} if recipe.to else {}),
         **({"ensemble": further} if further else {}),
         "adapter": _checksum(find_adapter_folder(recipe.adapter)) if recipe.adapter else None,
         "dtype": recipe.dtype,

@@ -34,12 +34,16 @@ def calibrate(
     if diagram is not None and diagram.suffix not in (".png", ".svg"):
         raise ConfigError(f"flag --diagram: {diagram} is no .png or .svg file")
     sources, (references,) = read_aligned(source, [reference])
-    from interlingua.checkpoints.model_folder import add_to_model_folder
+    from interlingua.checkpoints.model_folder import add_to_model_folder, read_directions
     from interlingua.evaluation.calibration import calibrate as fit
     from interlingua.evaluation.calibration import draw_reliability
     from interlingua.requests.confidence import CALIBRATION
     from interlingua.translator import Translator
 
+    if read_directions(model):
+        raise ConfigError(
+            f"{model}: is of several pairs of languages, and a calibration is of one; calibrate a model of one pair"
+        )
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
     calibration, reliability = fit(translator, sources, references)
     folder = add_to_model_folder(model, CALIBRATION, calibration.to_json())

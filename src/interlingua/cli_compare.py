@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import one_line, read_aligned, refuse_missing_folder, say
+from interlingua.cli_streams import (
+    note_zero_shot,
+    one_line,
+    read_aligned,
+    refuse_missing_folder,
+    say,
+)
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ def compare(
     metrics: str = "bleu,chrf",
     metric_command: tuple[str, ...] = (),
     json: bool = False,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Compare systems on test sets: scores with significance, what changed, a LaTeX table.
@@ -39,6 +46,7 @@ def compare(
         metrics: any of bleu, chrf, chrf++, ter, comet (the installed comet-score), with commas between.
         metric_command: NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line.
         json: print every figure as JSON.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     named = [_Named.read(each) for each in system]
     _check(named, source, reference)
@@ -51,7 +59,7 @@ def compare(
     from interlingua.evaluation.systems import compare_systems
 
     target_lang = language_of(reference[0])
-    systems = [each.translate(test_sets, machine) for each in named]
+    systems = [each.translate(test_sets, machine, to) for each in named]
     table = compare_systems(
         systems, test_sets, plain, segment_metrics=others, target_lang=target_lang
     )
@@ -90,7 +98,9 @@ class _Named:
                 )
         return cls(name if equals else paths[0].name, paths)
 
-    def translate(self, test_sets: "list[TestSet]", machine: MachineFlags) -> "SystemOutputs":
+    def translate(
+        self, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
+    ) -> "SystemOutputs":
         """Return what every seed says of every test set.
 
         Raises:
@@ -101,12 +111,12 @@ class _Named:
         from interlingua.evaluation.systems import SystemOutputs
 
         return SystemOutputs(
-            self.name, tuple(_outputs(path, test_sets, machine) for path in self.paths)
+            self.name, tuple(_outputs(path, test_sets, machine, to) for path in self.paths)
         )
 
 
 def _outputs(
-    path: Path, test_sets: "list[TestSet]", machine: MachineFlags
+    path: Path, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
 ) -> tuple[tuple[str, ...], ...]:
     from interlingua.corpus.lines import read_lines
 
@@ -119,7 +129,8 @@ def _outputs(
         return (tuple(read_lines(path)),)
     from interlingua.translator import Translator
 
-    translator = Translator.load(path, device=machine.device, threads=machine.threads)
+    translator = Translator.load(path, device=machine.device, threads=machine.threads, to=to)
+    note_zero_shot(translator)
     return tuple(
         tuple(one_line(each.text) for each in translator.translate(test_set.sources))
         for test_set in test_sets

@@ -25,6 +25,7 @@ def correct(
     remove: str | None = None,
     list_: bool = False,
     json: bool = False,
+    to: str | None = None,
 ) -> None:
     """Keep the right translation of a sentence; translate --corrections FOLDER uses it at once.
 
@@ -37,6 +38,7 @@ def correct(
         remove: forget the correction of this text.
         list_: show what was corrected: source, tab, target.
         json: print JSON.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     given = [source or target, pairs, remove, list_ or None]
     if sum(each is not None for each in given) != 1 or (source is None) != (target is None):
@@ -47,7 +49,7 @@ def correct(
     from interlingua.requests.remembering import default_folder, spell
 
     folder = corrections or default_folder(model)
-    loaded = load_model_folder(model)
+    loaded = load_model_folder(model).chosen(model, to)
     languages = (loaded.source_lang, loaded.target_lang)
     if list_:
         _show([each for each in read_corrections(folder) if _languages(each) == languages], json)

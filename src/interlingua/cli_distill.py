@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from interlingua.cli_flags import MachineFlags, SearchFlags, SyntheticFlags, ValidFlags
+from interlingua.cli_flags import (
+    MachineFlags,
+    SearchFlags,
+    SyntheticFlags,
+    ValidFlags,
+)
 from interlingua.cli_streams import print_json, refuse_missing_text, say
 from interlingua.errors import ConfigError
 
@@ -47,6 +52,7 @@ def distill(
     search: SearchFlags = _SEARCH,
     keep: SyntheticFlags = _SYNTHETIC,
     valid: ValidFlags = _VALID,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Translate the sources of a corpus by a teacher, for a smaller student to learn from.
@@ -59,6 +65,7 @@ def distill(
         source: source text of the training pairs, one sentence a line.
         target: its translation by people: of the best candidates of the teacher the nearest to it is taken.
         output: folder for the corpus and the configuration.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     if not teacher:
         raise ConfigError("no teacher is given; name a run folder or a model folder")
@@ -90,6 +97,7 @@ def distill(
         options=options,
         form="scored",
         ensemble=teacher[1:],
+        to=to,
     )
     translator = open_translator(recipe)
     check_languages(teacher[0], translator, source, target)

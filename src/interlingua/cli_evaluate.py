@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli_streams import note_marks, one_line, open_output
+from interlingua.cli_streams import note_marks, note_zero_shot, one_line, open_output
 from interlingua.errors import ConfigError
 from interlingua.evaluation.metrics import METRIC_NAMES
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
@@ -23,6 +24,7 @@ def evaluate_models(
     score: ScoreFlags,
     search: SearchFlags,
     machine: MachineFlags,
+    to: str | None = None,
 ) -> str:
     """Return the report on one model, or the mean and spread of several, as ``score.format`` wants it.
 
@@ -38,19 +40,24 @@ def evaluate_models(
         raise ConfigError("--against and --output go with one model; leave out the others")
     # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:
-        baseline = score.against and _translate(score.against, sources, search, machine)[0]
-        translated = [_translate(model, sources, search, machine) for model in models]
-        write("".join(f"{line}\n" for line in translated[0][0]))
+        how = (search, machine, to)
+        baseline = score.against and _translate(score.against, sources, *how).lines
+        translated = [_translate(model, sources, *how) for model in models]
+        write("".join(f"{line}\n" for line in translated[0].lines))
     reports = [
-        evaluate_outputs(
-            sources,
-            outputs,
-            references,
-            metrics=metrics,
-            against=baseline or None,
-            target_lang=target_lang,
+        replace(
+            evaluate_outputs(
+                sources,
+                each.lines,
+                references,
+                metrics=metrics,
+                against=baseline or None,
+                target_lang=each.target_lang,
+            ),
+            direction=each.direction,
+            is_zero_shot=each.is_zero_shot,
         )
-        for outputs, target_lang in translated
+        for each in translated
     ]
     report = reports[0] if len(reports) == 1 else summarise_runs(reports)
     return _write(report, "json" if score.json else score.format)
@@ -68,12 +75,31 @@ def _read_metrics(names: str) -> tuple[str, ...]:
     return metrics
 
 
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """What one model says, and into which language."""
+
+    lines: list[str]
+    target_lang: str
+    direction: str | None
+    is_zero_shot: bool
+
+
 def _translate(
-    model: Path, sources: Sequence[str], search: SearchFlags, machine: MachineFlags
-) -> tuple[list[str], str]:
+    model: Path,
+    sources: Sequence[str],
+    search: SearchFlags,
+    machine: MachineFlags,
+    to: str | None,
+) -> _Outputs:
     translator = Translator.load(
-        model, device=machine.device, dtype=search.dtype, threads=machine.threads
+        model,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        to=to,
     )
+    note_zero_shot(translator)
     translations = translator.translate(
         sources,
         beam_size=search.beam_size,
@@ -83,7 +109,12 @@ def _translate(
     note_marks(
         Counter(flag for each in translations for flag in each.flags), translator.max_source_length
     )
-    return [one_line(each.text) for each in translations], translator.target_lang
+    return _Outputs(
+        [one_line(each.text) for each in translations],
+        translator.target_lang,
+        str(translator.direction) if translator.direction else None,
+        translator.is_zero_shot,
+    )
 
 
 def _write(report: EvaluationReport | RunsSummary, form: str) -> str:

@@ -23,6 +23,7 @@ def export(
     no_verify: bool = False,
     licence: str | None = None,
     json: bool = False,
+    to: str | None = None,
 ) -> None:
     """Write a model in the format of another program, and prove that it translates the same there.
 
@@ -38,6 +39,7 @@ def export(
         no_verify: leave the proof out; the card then says so.
         licence: licence of the training data, for the card.
         json: print the result as JSON.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro): the copy is of this pair.
     """
     from interlingua.interop.export import export_model
 
@@ -49,6 +51,7 @@ def export(
         verify=verify,
         is_proved=not no_verify,
         licence=licence,
+        to=to,
         say=note,
     )
     print_json(_list(exported)) if json else say(_describe(exported))

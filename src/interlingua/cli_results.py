@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from interlingua.checkpoints.model_folder import read_directions
 from interlingua.training.comparison import describe_differences
 from interlingua.training.prepare import Prepared
 from interlingua.training.run import TrainResult
@@ -31,7 +32,9 @@ def describe_training(result: TrainResult) -> str:
     if result.differences:
         lines += describe_differences(result.differences)
     lines.append(f"model: {result.model_dir}")
-    lines.append(f'next: interlingua translate {result.run_dir} "..."')
+    targets = {each.target for each in read_directions(result.model_dir)}
+    into = f" --to {min(targets)}" if len(targets) > 1 else ""
+    lines.append(f'next: interlingua translate {result.run_dir}{into} "..."')
     if result.signal is not None:
         lines.append("the same command again, without --fresh, continues from here")
     return "\n".join(lines) + "\n"

@@ -19,6 +19,7 @@ def score(
     target: Path,
     output: str = "-",
     json: bool = False,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Tell how likely given translations are, line by line: log-probability, per token, perplexity.
@@ -29,13 +30,14 @@ def score(
         target: its translation, line by line.
         output: file to write, which appears whole or not at all; - is standard output.
         json: one JSON object with all pairs and the totals, on standard output.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     if json and output != "-":
         raise ConfigError("--json goes to standard output; leave out --output")
     sources, (targets,) = read_aligned(source, [target])
     from interlingua.translator import Translator
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)
     scores = translator.score(list(zip(sources, targets, strict=True)))
     tokens = sum(len(each.log_probabilities) for each in scores)
     total = math.fsum(each.log_probability for each in scores)

@@ -21,12 +21,14 @@ from interlingua.files import replace_file
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
+    from interlingua.translator import Translator
 
 __all__ = [
     "count_flags",
     "is_folder",
     "note",
     "note_marks",
+    "note_zero_shot",
     "one_line",
     "open_output",
     "print_json",
@@ -220,6 +222,14 @@ def count_flags(
     for each in translations:
         counts.update(each.flags)
         yield each
+
+
+def note_zero_shot(translator: "Translator") -> None:
+    """Say that a model is asked for languages that it never met together."""
+    if translator.is_zero_shot:
+        note(
+            f"{translator.source_lang} into {translator.target_lang} is zero-shot: the model was never trained on this pair"
+        )
 
 
 def note_marks(counts: Counter[str], longest: int | None) -> None:

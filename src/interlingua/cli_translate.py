@@ -8,12 +8,19 @@ from typing import cast
 
 from interlingua.bulk.worker import Recipe
 from interlingua.cli_bulk import translate_files
-from interlingua.cli_flags import DecodeFlags, MachineFlags, SearchFlags, ShowFlags, TextFlags
+from interlingua.cli_flags import (
+    DecodeFlags,
+    MachineFlags,
+    SearchFlags,
+    ShowFlags,
+    TextFlags,
+)
 from interlingua.cli_streams import (
     Write,
     count_flags,
     note,
     note_marks,
+    note_zero_shot,
     one_line,
     open_output,
     write_translations,
@@ -38,6 +45,7 @@ def translate_lines(
     n_best: int,
     flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
     adapter: Path | None = None,
+    to: str | None = None,
 ) -> None:
     """Translate ``lines`` and write what comes out where ``io`` says.
 
@@ -48,7 +56,8 @@ def translate_lines(
     """
     search, _, show, machine = flags
     options = _read_options(io, n_best, flags)
-    translator = _open(model, search, show, machine, adapter)
+    translator = _open(model, search, show, machine, adapter, to)
+    note_zero_shot(translator)
     if translator.corrections and (unused := translator.corrections.unused):
         what = "correction is" if len(unused) == 1 else "corrections are"
         note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
@@ -76,6 +85,7 @@ def translate_folder(
     n_best: int,
     flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
     adapter: Path | None = None,
+    to: str | None = None,
 ) -> None:
     """Translate the file or the folder of files ``io.input`` into the folder ``io.output``, part by part.
 
@@ -103,6 +113,7 @@ def translate_folder(
         threads=machine.threads,
         options=_read_options(io, n_best, flags),
         form="json" if io.json else "text",
+        to=to,
     )
     marks = translate_files(io.input, io.output, recipe, show)
     note_marks(marks, None)
@@ -131,6 +142,7 @@ def _open(
     show: ShowFlags,
     machine: MachineFlags,
     adapter: Path | None,
+    to: str | None,
 ) -> Translator:
     if not show.ensemble:
         return Translator.load(
@@ -140,13 +152,17 @@ def _open(
             threads=machine.threads,
             adapter=adapter,
             corrections=show.corrections,
+            to=to,
         )
     if adapter is not None or show.corrections is not None or search.dtype != "auto":
         raise ConfigError(
             "--ensemble goes without --adapter, --corrections and --dtype; leave them out"
         )
     return Translator.load_ensemble(
-        [model, *show.ensemble], device=machine.device, threads=machine.threads
+        [model, *show.ensemble],
+        device=machine.device,
+        threads=machine.threads,
+        to=to,
     )
 
 

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
+from interlingua.directions import DIRECTION
+
 __all__ = [
     "BatchingConfig",
     "CorpusConfig",
@@ -43,6 +45,7 @@ def _as_names(value: object) -> object:
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_tuple)]
 Weight = Annotated[float, Field(ge=1e-6, le=1000.0)]
 Tag = Annotated[str, Field(pattern=r"^(<[^\s<>]+>)?$")]
+DirectionName = Annotated[str, Field(pattern=DIRECTION)]
 Patterns = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_as_tuple)]
 """Shell patterns over the names of parameters."""
 LANGUAGE_CODE = r"^([^\s\x00-\x1f\x7f/\\.-][^\s\x00-\x1f\x7f/\\]*)?$"
@@ -94,6 +97,15 @@ class CorpusConfig(Section):
     tags: Annotated[tuple[Tag, ...], BeforeValidator(_as_tuple)] = ()
     """A symbol before every source of each file in training, one a file, "" for none: "<bt>" for text that was
     translated back. It is no text, and is not added when translating."""
+    directions: Annotated[tuple[DirectionName, ...], BeforeValidator(_as_tuple)] = Field(
+        default=(), examples=["en-de", "en-ro"]
+    )
+    """Several pairs of languages in one model: from which language into which each file of source and of pairs goes, one a file,
+    "en-de", or "en:pt-BR" where a code holds a hyphen. Each source then begins with the tag of its target, "<2de>"."""
+    valid_directions: Annotated[tuple[DirectionName, ...], BeforeValidator(_as_tuple)] = Field(
+        default=(), examples=["en-de", "en-ro"]
+    )
+    """The same of the validation files (none: as of the training files, if there are as many)."""
     noise: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the pairs that training spoils the way people type, others in each epoch: capitals, typos, missing marks, emoji,
     markup. 0.3 makes a model that bears such input. Batches are made by the lengths without it, so that theirs can exceed
@@ -460,6 +472,8 @@ def _items_in_words(field: FieldInfo, items: tuple[Any, ...]) -> str:
     if float in items:
         return "a number from 0.000001 to 1,000, or a list of them"
     if field.examples:
+        if "-" in str(field.examples[0]):
+            return f'two languages such as "{field.examples[0]}", or a list of them'
         if len(field.examples) == 2:
             return 'two numbers or names: 1,2 or en,de as a flag, ["1", "2"] in a file'
         return f'a pattern such as "{field.examples[0]}", or a list of them'

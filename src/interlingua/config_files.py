@@ -26,6 +26,7 @@ from interlingua.config import (
     TokenizationConfig,
     list_settings,
 )
+from interlingua.directions import contradictions_in_directions
 from interlingua.errors import ConfigError
 from interlingua.files import write_text
 
@@ -329,7 +330,11 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
             )
     if len(corpus.columns) == 1:
         yield ("corpus.columns", "corpus.columns has one name; give two, that of the source first")
-    for name, what in (("weights", "number"), ("tags", "symbol")):
+    for name, what in (
+        ("weights", "number"),
+        ("tags", "symbol"),
+        ("directions", "pair of languages"),
+    ):
         given_for, files = len(getattr(corpus, name)), len(corpus.source) + len(corpus.pairs)
         if given_for not in (0, files):
             of = "corpus.source and corpus.pairs" if corpus.pairs else "corpus.source"
@@ -343,6 +348,13 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
             "corpus.temperature",
             "corpus.temperature and corpus.weights both say how often a file comes; take one",
         )
+    yield from contradictions_in_directions(
+        corpus.directions,
+        corpus.valid_directions,
+        valid_files=len(corpus.valid_source) + len(corpus.valid_pairs),
+        languages=(corpus.source_lang, corpus.target_lang),
+        tags=corpus.tags,
+    )
     for tag in corpus.tags:
         if tag in _TAKEN or re.fullmatch("<0x[0-9A-F]{2}>", tag):
             yield (

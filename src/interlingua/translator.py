@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -17,7 +18,12 @@ from torch import nn
 from interlingua.batching.batch import pad_sources
 from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.adapter_folder import load_with_adapter, weights_sha256
-from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
+from interlingua.checkpoints.model_folder import (
+    BuildModel,
+    find_model_folder,
+    load_model_folder,
+    read_directions,
+)
 from interlingua.config import DecodingConfig
 from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
@@ -32,6 +38,7 @@ from interlingua.decoding.protocol import HiddenModel, SequenceModel
 from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device, release_freed_memory
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
@@ -47,6 +54,7 @@ from interlingua.requests.scoring import PairScore, attention_between, score_tex
 from interlingua.requests.sentences import split_sentences
 from interlingua.requests.translation import EMPTY, Translation, join_parts
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tagged import tag_sources
 
 __all__ = ["Precision", "Translation", "Translator"]
 
@@ -99,6 +107,10 @@ class Translator:
         self.max_source_length = max_source_length
         self.calibration = calibration
         self.corrections: RememberedCorrections | None = None
+        self.directions: tuple[Direction, ...] = ()
+        """The pairs that a model of several pairs of languages was trained on. ``source_lang`` to ``target_lang`` may be none of
+        them, and is then zero-shot."""
+        self._root: Translator | None = None  # whose model this one shares, see towards
 
     @classmethod
     def load(
@@ -112,6 +124,7 @@ class Translator:
         plain: bool = False,
         adapter: Path | str | None = None,
         corrections: Path | str | None = None,
+        to: str | None = None,
     ) -> "Translator":
         """Open a model folder, or the newest model of a run folder.
 
@@ -125,13 +138,15 @@ class Translator:
             plain: search with the readable reference, without compiled kernels.
             adapter: an adapter folder, or a run that trained one on this very model, to be put into its weights.
             corrections: a folder of corrections, which are followed from now on: see docs/guides/corrections.md.
+            to: of a model of several pairs of languages, the one to translate into, ``ro``, or both languages, ``en-ro``:
+                see docs/guides/many-languages.md.
 
         Raises:
             ModelError: the folder is missing, damaged, or of another version.
             CorpusError: there is no such folder of corrections, it is damaged, or of other languages.
             TokenizerError: its tokenizer cannot be read.
-            ConfigError: there is no such device, a number of threads that no machine has, or a ``dtype`` that cannot
-                be had here.
+            ConfigError: there is no such device, a number of threads that no machine has, a ``dtype`` that cannot
+                be had here, languages that the model does not know, or none told where there are several.
         """
         if threads is not None:
             if not 1 <= threads <= 1024:
@@ -141,6 +156,7 @@ class Translator:
             loaded = load_model_folder(Path(path), build_model=build_model)
         else:
             loaded = load_with_adapter(Path(path), Path(adapter), build_model)
+        loaded = loaded.chosen(Path(path), to)
         calibration = find_model_folder(Path(path)) / CALIBRATION
         translator = cls(
             loaded.model,
@@ -153,6 +169,7 @@ class Translator:
             compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
             calibration=Calibration.read(calibration) if calibration.is_file() else None,
         )
+        translator.directions = loaded.directions
         del loaded  # or the model would live as long as this call
         if corrections is not None:
             sha256 = weights_sha256(Path(path), Path(adapter) if adapter is not None else None)
@@ -161,6 +178,57 @@ class Translator:
         if translator.compiled is not None and adapter is None:
             translator._let_go(Path(path), build_model)
         return translator
+
+    def towards(self, direction: Direction) -> "Translator":
+        """Return a translator for one pair of languages of a model of several, which shares every weight with this one.
+
+        It follows no corrections; those are of one pair.
+
+        Raises:
+            TokenizerError: the model is of one pair only.
+        """
+        other = copy(self)
+        other.tokenizers = tag_sources(self.tokenizers, direction.tag)
+        other.source_lang, other.target_lang = direction.source, direction.target
+        other.corrections = None
+        other._root = self._root or self
+        return other
+
+    @property
+    def direction(self) -> Direction | None:
+        """Of a model of several pairs of languages, which one this is; else None."""
+        return Direction(self.source_lang, self.target_lang) if self.directions else None
+
+    @property
+    def is_zero_shot(self) -> bool:
+        """Whether a model of several pairs of languages never met these two in training."""
+        return self.direction not in (None, *self.directions)
+
+    @classmethod
+    def load_every(
+        cls,
+        path: Path | str,
+        *,
+        device: str = "auto",
+        dtype: Precision = "auto",
+        threads: int | None = None,
+        build_model: BuildModel | None = None,
+    ) -> "list[Translator]":
+        """Open a model for each pair of languages that it was trained on; they share every weight.
+
+        Raises:
+            ModelError: see :meth:`load`; also ``TokenizerError``, ``ConfigError``.
+        """
+        directions = read_directions(Path(path))
+        one = cls.load(
+            path,
+            device=device,
+            dtype=dtype,
+            threads=threads,
+            build_model=build_model,
+            to=str(directions[0]) if directions else None,
+        )
+        return [one.towards(each) for each in one.directions] or [one]
 
     def remember(self, folder: Path, model_sha256: str) -> RememberedCorrections:
         """Follow a folder of corrections, as far as they are of these languages, from the next refresh on.
@@ -197,10 +265,11 @@ class Translator:
         Raises:
             ModelError: the folder is gone, or holds another model by now.
         """
-        with self._reading:
-            if self._read_again is not None:
-                self._model, self._read_again = self._read_again(), None
-            return self._model
+        root = self._root or self
+        with root._reading:
+            if root._read_again is not None:
+                root._model, root._read_again = root._read_again(), None
+            return root._model
 
     def _let_go(self, folder: Path, build_model: BuildModel | None) -> None:
         """Keep only what is packed: a second copy of the weights is most of what a translator would take."""
@@ -223,7 +292,12 @@ class Translator:
 
     @classmethod
     def load_ensemble(
-        cls, paths: Sequence[Path | str], *, device: str = "auto", threads: int | None = None
+        cls,
+        paths: Sequence[Path | str],
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        to: str | None = None,
     ) -> "Translator":
         """Open several models with the same vocabularies as one: the mean of their probabilities.
 
@@ -234,7 +308,15 @@ class Translator:
         """
         if not paths:
             raise ConfigError("no model is given; name a run folder or a model folder")
-        members = [cls.load(path, device=device, threads=threads) for path in paths]
+        members = [
+            cls.load(
+                path,
+                device=device,
+                threads=threads,
+                to=to,
+            )
+            for path in paths
+        ]
         first = members[0]
         for path, member in zip(paths, members, strict=True):
             if member._vocabularies() != first._vocabularies():
@@ -244,7 +326,7 @@ class Translator:
                 )
         if len(members) == 1:
             return first
-        return cls(
+        together = cls(
             Ensemble([member.model for member in members if isinstance(member.model, nn.Module)]),
             first.tokenizers,
             source_lang=first.source_lang,
@@ -253,10 +335,12 @@ class Translator:
             device=device,
             max_source_length=min(member.max_source_length for member in members),
         )
+        together.directions = first.directions
+        return together
 
     def with_model(self, model: SequenceModel[Any]) -> "Translator":
         """Return a translator that differs in the model alone, which has the same vocabularies and sizes."""
-        return Translator(
+        other = Translator(
             model,
             self.tokenizers,
             source_lang=self.source_lang,
@@ -266,6 +350,8 @@ class Translator:
             max_source_length=self.max_source_length,
             calibration=self.calibration,
         )
+        other.directions = self.directions
+        return other
 
     def _vocabularies(self) -> list[list[str]]:
         pair = (self.tokenizers.source, self.tokenizers.target)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Philox
 from numpy.typing import NDArray
 
-__all__ = ["draw_pairs", "ever_draws", "temperature_weights"]
+__all__ = ["draw_pairs", "ever_draws", "temperature_weights", "weights_of"]
 
 Indices = NDArray[np.integer[Any]]
 
@@ -36,6 +36,13 @@ def temperature_weights(sizes: Sequence[int], temperature: float) -> tuple[float
         round((size / largest) ** (1 / temperature - 1) * _EXACT) / _EXACT if size else 1.0
         for size in sizes
     )
+
+
+def weights_of(
+    sizes: Sequence[int], weights: tuple[float, ...], temperature: float | None
+) -> tuple[float, ...]:
+    """Return how often the pairs of each file come in an epoch: by the temperature if there is one; none where each comes once."""
+    return weights if temperature is None else temperature_weights(sizes, temperature)
 
 
 def draw_pairs(

@@ -32,6 +32,7 @@ class Recipe:
         form: of a line: the text; a JSON object with all that is known; or the text and what a filter asks for (``scored_line``).
         ensemble: further models with the same vocabulary, which write together with the first.
         corrections: folder of corrections, or None.
+        to: of a model of several pairs of languages, which one, or None.
     """
 
     model: Path
@@ -43,6 +44,7 @@ class Recipe:
     form: LineForm
     ensemble: tuple[Path, ...] = ()
     corrections: Path | None = None
+    to: str | None = None
 
 
 class Worker:
@@ -112,7 +114,10 @@ def open_translator(recipe: Recipe) -> Translator:
     """
     if recipe.ensemble:
         return Translator.load_ensemble(
-            [recipe.model, *recipe.ensemble], device=recipe.device, threads=recipe.threads
+            [recipe.model, *recipe.ensemble],
+            device=recipe.device,
+            threads=recipe.threads,
+            to=recipe.to,
         )
     return Translator.load(
         recipe.model,
@@ -121,4 +126,5 @@ def open_translator(recipe: Recipe) -> Translator:
         threads=recipe.threads,
         adapter=recipe.adapter,
         corrections=recipe.corrections,
+        to=recipe.to,
     )

@@ -7,6 +7,7 @@ translates like it (folders of earlier versions have none).
 """
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,17 +20,19 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
-from interlingua.checkpoints.sentences import SENTENCES, read_sentences, write_sentences
+from interlingua.checkpoints.sentences import SENTENCES, read_directed_sentences, write_sentences
 from interlingua.checkpoints.untrusted import check_table_size, read_json, refuse_special_file
 from interlingua.checkpoints.weights import load_weights, write_tensors
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
-from interlingua.errors import ModelError
+from interlingua.directions import DIRECTION, Direction, choose_direction, in_words
+from interlingua.errors import ConfigError, InterlinguaError, ModelError
 from interlingua.files import replace_folder
 from interlingua.model.architecture import AnyArchitecture, Architecture, architecture_from
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME, TokenizerPair
+from interlingua.tokenization.tagged import tag_sources
 
 __all__ = [
     "BuildModel",
@@ -40,8 +43,11 @@ __all__ = [
     "find_model_folder",
     "load_model_folder",
     "parts_of",
+    "read_directions",
     "save_model_folder",
 ]
+
+_MOST_DIRECTIONS = 10_000
 
 BuildModel = Callable[..., EncoderDecoder]
 """``build_encoder_decoder``, or anything that is called like it: ``Transformer`` with other parts, for instance."""
@@ -59,6 +65,49 @@ class LoadedModel:
     max_length: int
     sentences: tuple[SentencePair, ...] = ()
     """Some that it was not trained on, with their translations; none if the folder has none."""
+    directions: tuple[Direction, ...] = ()
+    """The pairs of languages that it knows, if it needs to be told which; the first is ``source_lang`` to ``target_lang``."""
+    sentence_directions: tuple[Direction, ...] = ()
+    """Of such a model, the direction of each of the sentences."""
+
+    def towards(self, direction: Direction) -> "LoadedModel":
+        """Return the same model for one pair of languages: the tag of its target stands before every source.
+
+        Raises:
+            TokenizerError: the model is of one pair of languages only, and has no such tag.
+        """
+        own = zip(self.sentences, self.sentence_directions, strict=True)
+        return replace(
+            self,
+            tokenizers=tag_sources(self.tokenizers, direction.tag),
+            source_lang=direction.source,
+            target_lang=direction.target,
+            sentences=tuple(pair for pair, each in own if each == direction),
+            sentence_directions=(),
+        )
+
+    def chosen(self, path: Path, to: str | None = None) -> "LoadedModel":
+        """Return the model for the pair of languages that is meant.
+
+        Args:
+            path: what to call it.
+            to: language to translate into, ``ro``, or both, ``en-ro``; None where there is nothing to choose.
+
+        Raises:
+            ConfigError: the model does not know the languages, or several and none is told.
+        """
+        known = self.directions or (Direction(self.source_lang, self.target_lang),)
+        try:
+            found = choose_direction(known, to)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+        if self.directions:
+            return self.towards(found)
+        if found not in known:
+            raise ConfigError(
+                f"{path}: translates {in_words(known)} only, not {to}; give another model"
+            )
+        return self
 
 
 def build(
@@ -93,6 +142,8 @@ def save_model_folder(
         "max_length": loaded.max_length,
         "parts": parts_of(loaded.model),
     }
+    if loaded.directions:
+        config["directions"] = [[each.source, each.target] for each in loaded.directions]
     with replace_folder(folder, check=read_back) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
         write_tensors(new / "model.safetensors", weights)
@@ -100,7 +151,7 @@ def save_model_folder(
         generation = loaded.decoding.model_dump(mode="json")
         (new / "generation_config.json").write_text(_json(generation), encoding="utf-8")
         if loaded.sentences:
-            write_sentences(new / SENTENCES, loaded.sentences)
+            write_sentences(new / SENTENCES, loaded.sentences, loaded.sentence_directions)
         (new / "README.md").write_text(card, encoding="utf-8")
         write_manifest(new)
 
@@ -146,6 +197,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
             model = build(architecture, tokenizers, build_model)
         source_lang, target_lang = str(config["source_lang"]), str(config["target_lang"])
         max_length = _max_length(config["max_length"], architecture)
+        directions = _directions(config.get("directions"), tokenizers)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
             f"{folder}: its configuration does not describe a model ({_one_line(error)})"
@@ -153,6 +205,9 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
     check_parts(folder / "config.json", config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
+    sentences = read_directed_sentences(folder / SENTENCES)
+    if directions:  # a sentence without its direction is of no use to anybody
+        sentences = [each for each in sentences if each[1] in directions]
     return LoadedModel(
         model,
         tokenizers,
@@ -160,7 +215,9 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         target_lang,
         decoding,
         max_length,
-        read_sentences(folder / SENTENCES),
+        tuple(pair for pair, _ in sentences),
+        directions,
+        tuple(each for _, each in sentences if each is not None) if directions else (),
     )
 
 
@@ -184,6 +241,22 @@ _DRAWS = (
     *(nn.init.normal_, nn.init.uniform_, nn.init.xavier_uniform_, nn.init.kaiming_uniform_),
     *(Tensor.normal_, Tensor.uniform_),
 )
+
+
+def read_directions(path: Path) -> tuple[Direction, ...]:
+    """Return the pairs of languages of a model of several, without opening it; none of any other model.
+
+    Of one that is damaged there are none either: what is wrong with it is told by whoever opens it.
+
+    Raises:
+        ModelError: there is no such folder.
+    """
+    folder = find_model_folder(path)
+    try:
+        told = _read_json(folder / "config.json").get("directions")
+        return () if told is None else _directions(told, TokenizerPair.load(folder))
+    except (InterlinguaError, OSError, ValueError):
+        return ()
 
 
 def _refuse_what_is_not_there(
@@ -222,6 +295,26 @@ def _max_length(value: object, architecture: AnyArchitecture) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 2 <= value <= largest:
         raise ValueError(f"max_length is {value!r}; it takes 2 to {largest}, its max_positions")
     return value
+
+
+def _directions(told: object, tokenizers: TokenizerPair) -> tuple[Direction, ...]:
+    """Check the pairs of languages of a model of several: two codes each, and a tag in the vocabulary."""
+    if told is None:
+        return ()
+    if not isinstance(told, list) or not told or len(told) > _MOST_DIRECTIONS:
+        raise ValueError("directions is no list of pairs of languages")
+    pieces = set(tokenizers.source.all_tokens())
+    found = []
+    for each in told:
+        if not (isinstance(each, list) and len(each) == 2):
+            raise ValueError(f"directions holds {each!r:.60}; each is a list of two languages")
+        direction = Direction(str(each[0]), str(each[1]))
+        if not re.fullmatch(DIRECTION, f"{direction.source}:{direction.target}"):
+            raise ValueError(f"directions holds {each!r:.60}, which are no codes of languages")
+        if direction.tag not in pieces:
+            raise ValueError(f"the tag {direction.tag} is not in the vocabulary")
+        found.append(direction)
+    return tuple(dict.fromkeys(found))
 
 
 def parts_of(model: EncoderDecoder) -> list[str]:

@@ -32,6 +32,10 @@ class EvaluationReport:
     legacy: tuple[Score, ...]
     health: Health
     notes: tuple[str, ...]
+    direction: str | None = None
+    """From which language into which, of a model of several pairs."""
+    is_zero_shot: bool = False
+    """Whether such a model never met this pair in training."""
 
     def to_text(self, decimals: int = 2) -> str:
         """Write aligned tables for a terminal."""
@@ -77,6 +81,7 @@ class EvaluationReport:
         return {
             "format": "interlingua-evaluation",
             "version": FORMAT_VERSION,
+            **self._direction(),
             "sentences": self.sentences,
             "references": self.num_references,
             "scores": [_score_to_dict(each) for each in self.scores],
@@ -104,10 +109,17 @@ class EvaluationReport:
             "notes": self.notes,
         }
 
+    def _direction(self) -> dict[str, object]:
+        if self.direction is None:
+            return {}
+        return {"direction": self.direction, "zero_shot": self.is_zero_shot}
+
     def _heading(self) -> str:
         references = "reference" if self.num_references == 1 else "references"
         sentences = "sentence" if self.sentences == 1 else "sentences"
-        return f"{self.sentences:,} {sentences}, {self.num_references} {references}"
+        zero_shot = " (zero-shot: never trained on)" if self.is_zero_shot else ""
+        direction = f"{self.direction}{zero_shot}: " if self.direction else ""
+        return f"{direction}{self.sentences:,} {sentences}, {self.num_references} {references}"
 
     def _tables(self, decimals: int) -> list[tuple[str, Table]]:
         tables = [("Scores", _score_table(self.scores, decimals))]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.checkpoints.sentences import SENTENCES, read_sentences
 from interlingua.corpus.findings import Finding, Report
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import InterlinguaError, ModelError
@@ -56,7 +57,7 @@ def examine_model(path: Path, pairs: list[SentencePair] | None = None) -> Report
 def _behaviour(model: Path, pairs: list[SentencePair]) -> list[Finding]:
     """Open the model and watch it; what keeps it from being opened is a finding too."""
     try:
-        translator = Translator.load(model, device="cpu")
+        translator = Translator.load_every(model, device="cpu")[0]
     except InterlinguaError as error:
         return [
             Finding(
@@ -67,6 +68,8 @@ def _behaviour(model: Path, pairs: list[SentencePair]) -> list[Finding]:
                 "copy the folder again from where it was trained, or train again",
             )
         ]
+    if translator.directions:  # pairs of other languages would be found wrong
+        pairs = list(read_sentences(model / SENTENCES, translator.direction))
     return examine_behaviour(translator, pairs[:_MOST_PAIRS])
 
 

@@ -156,7 +156,7 @@ class _Model:
     @cached_property
     def sentences(self) -> tuple[SentencePair, ...]:
         """Sentences that the model was not trained on, or the first that it was where none are kept."""
-        kept = read_sentences(self.folder / SENTENCES)
+        kept = read_sentences(self.folder / SENTENCES, self.translator.direction)
         return kept or (self._pairs.first(MOST_PAIRS) if self._has_pairs() else ())
 
     @cached_property

@@ -23,6 +23,7 @@ from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import EncoderLayer
 from interlingua.model.feed_forward import FeedForward
 from interlingua.model.positions import LearnedPositions, SinusoidalPositions
+from interlingua.tokenization.tagged import TaggedTokenizer
 
 __all__ = ["NEVER_WRITTEN", "PACKAGES", "PRECISIONS", "PROGRAM", "runtime", "usage", "write"]
 
@@ -109,13 +110,19 @@ def runtime(folder: Path) -> Runtime:
 def usage(loaded: LoadedModel, folder: Path) -> str:
     """See :class:`interlingua.interop.proof.Exporter`."""
     name = "tokenizer.json" if loaded.tokenizers.shared else "source_tokenizer.json"
+    source = loaded.tokenizers.source
+    first = (
+        f" The first token of every source is `{source.tag}`."
+        if isinstance(source, TaggedTokenizer)
+        else ""
+    )
     return f"""With [CTranslate2](https://opennmt.net/CTranslate2/), which takes and gives tokens of `{name}`:
 
     import ctranslate2
     translator = ctranslate2.Translator("FOLDER")
     translator.translate_batch([tokens], beam_size={loaded.decoding.beam_size}, min_decoding_length=0)
 
-The end symbol is added there. Its search differs from Interlingua's: `length_penalty` divides by length^alpha and not by
+The end symbol is added there.{first} Its search differs from Interlingua's: `length_penalty` divides by length^alpha and not by
 ((5 + length) / 6)^alpha, and 1 is its default."""
 
 

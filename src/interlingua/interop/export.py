@@ -11,10 +11,14 @@ from interlingua.files import replace_folder
 from interlingua.interop.card import write_export_card
 from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_runtime
 from interlingua.interop.transformer_only import transformer_of
+from interlingua.tokenization.tagged import TaggedTokenizer
 
 __all__ = ["FORMATS", "Exported", "export_model"]
 
 FORMATS = ("ctranslate2", "marian", "onnx", "html", "argos")
+
+_WITH_TAGS = ("ctranslate2", "onnx")
+"""Where a tag before every source has a place: among the tokens that a caller gives, or in the tokenizer's template."""
 
 CARD = "README.md"
 _LIBRARIES = {"marian": "transformers", "onnx": "transformers.js", "ctranslate2": "ctranslate2"}
@@ -43,6 +47,7 @@ def export_model(
     verify: tuple[Path, ...] = (),
     is_proved: bool = True,
     licence: str | None = None,
+    to: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Exported:
     """Write ``model`` in another format, whole and proved, or not at all.
@@ -56,6 +61,7 @@ def export_model(
             validation sentences that are kept with the model.
         is_proved: False writes without a proof, which the card then says.
         licence: of the data, for the card; None says that it is not known.
+        to: of a model of several pairs of languages, which one (``ro``, ``en-ro``); the copy is of this pair only.
         say: told what is going on.
 
     Raises:
@@ -72,7 +78,8 @@ def export_model(
         )
     refuse_what_is_there(output)
     refuse_without_runtime(exporter, format_name)
-    loaded = load_model_folder(model)
+    loaded = load_model_folder(model).chosen(model, to)
+    _refuse_a_lost_tag(loaded, format_name)
     transformer_of(loaded)  # before anything is tried
     pairs = _pairs_to_prove(loaded, model, verify) if is_proved else []
     card = (find_model_folder(model) / CARD).read_text(encoding="utf-8")
@@ -104,6 +111,16 @@ def export_model(
         if file.is_file()
     )
     return Exported(output, format_name, precision, files, proof)
+
+
+def _refuse_a_lost_tag(loaded: LoadedModel, format_name: str) -> None:
+    """Raise an ExportError if the copy could not put the tag of the target before every source."""
+    source = loaded.tokenizers.source
+    if isinstance(source, TaggedTokenizer) and format_name not in _WITH_TAGS:
+        raise ExportError(
+            f"--format {format_name}: has no place for {source.tag}, which this model of several pairs of languages needs "
+            f"before every source; export to {' or '.join(_WITH_TAGS)}"
+        )
 
 
 def refuse_what_is_there(output: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_document import describe_pieces
 from interlingua.tokenization.renumbered import RenumberedTokenizer
+from interlingua.tokenization.tagged import TaggedTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.vocabulary import SPACE_MARK
 
@@ -34,6 +35,9 @@ def is_one_for_readers(pair: TokenizerPair) -> bool:
 
 def write_tokenizer_json(path: Path, tokenizer: Tokenizer) -> None:
     """Write a ``tokenizer.json`` that does what :class:`Translator` does around its own."""
+    before = _tag_of(tokenizer)
+    if isinstance(tokenizer, TaggedTokenizer):
+        tokenizer = tokenizer.plain
     if isinstance(tokenizer, RenumberedTokenizer):
         document = _renumbered(tokenizer)
     else:
@@ -45,7 +49,7 @@ def write_tokenizer_json(path: Path, tokenizer: Tokenizer) -> None:
         *document.get("added_tokens", []),
         *(_special(tokenizer, number) for number in sorted(specials - known)),
     ]
-    end, before = tokenizer.tokens([tokenizer.end_id])[0], _tag_of(tokenizer)
+    end = tokenizer.tokens([tokenizer.end_id])[0]
     added = {end: tokenizer.end_id, **before}
     first = [_symbol(tag) for tag in before]
     document["post_processor"] = {
@@ -83,6 +87,8 @@ def _renumbered(tokenizer: RenumberedTokenizer) -> Json:
 
 def _tag_of(tokenizer: Tokenizer) -> dict[str, int]:
     """Return the tag that every source begins with, and its id, if there is one."""
+    if isinstance(tokenizer, TaggedTokenizer):
+        return {tokenizer.tag: tokenizer.tag_id}
     if not isinstance(tokenizer, RenumberedTokenizer) or not tokenizer.default_tag:
         return {}
     return {tokenizer.default_tag: tokenizer.pieces.index(tokenizer.default_tag)}

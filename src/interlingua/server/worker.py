@@ -70,16 +70,15 @@ class Worker:
         """
         from interlingua.translator import Translator
 
-        self._folders = [Path(folder) for folder in start["models"]]
-        self._translators = [
-            Translator.load(
+        for folder in map(Path, start["models"]):
+            opened = Translator.load_every(
                 folder,
                 device=start["device"],
                 dtype=start["dtype"],
                 threads=start["threads"],
             )
-            for folder in self._folders
-        ]
+            self._translators += opened
+            self._folders += [folder] * len(opened)
         if start["corrections"] is not None:
             self._remember(Path(start["corrections"]))
         models = [
@@ -91,7 +90,10 @@ class Worker:
             }
             for each in self._translators
         ]
-        samples = [_samples(folder) for folder in self._folders]
+        samples = [
+            _samples(folder, each)
+            for folder, each in zip(self._folders, self._translators, strict=True)
+        ]
         self.say({"ready": models, "samples": samples})
 
     def _remember(self, corrections: Path) -> None:
@@ -211,7 +213,7 @@ class Worker:
         number = message["model"]
         translator = self._translators[number]
         if number not in self._views:
-            sources, targets = _samples(self._folders[number])
+            sources, targets = _samples(self._folders[number], translator)
             self._views[number] = choose_view(translator, list(zip(sources, targets, strict=True)))
         links = link_words(translator, message["pairs"], self._views[number])
         yield {"found": links}
@@ -224,11 +226,11 @@ class Worker:
         yield {"found": trace.to_dict()}
 
 
-def _samples(folder: Path) -> list[list[str]]:
+def _samples(folder: Path, translator: "Translator") -> list[list[str]]:
     """Return sentences of the source and of the target that the model was trained with."""
     from interlingua.server.samples import sample_pairs
 
-    pairs = sample_pairs(folder)
+    pairs = sample_pairs(folder, translator.direction)
     return [[pair.source for pair in pairs], [pair.target for pair in pairs]]
 
 

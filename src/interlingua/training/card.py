@@ -6,6 +6,7 @@ from interlingua import __version__
 from interlingua.checkpoints.adapter_folder import Adapter
 from interlingua.checkpoints.card import quality_section, weights_sentence
 from interlingua.config import ModelConfig, RunConfig
+from interlingua.directions import Direction
 from interlingua.training.validation import Validation
 
 __all__ = ["write_adapter_card", "write_card"]
@@ -14,8 +15,7 @@ __all__ = ["write_adapter_card", "write_card"]
 def write_card(
     config: RunConfig,
     *,
-    source_lang: str,
-    target_lang: str,
+    directions: Sequence[Direction],
     parameters: int,
     corpus: Sequence[str],
     pairs: int,
@@ -26,18 +26,13 @@ def write_card(
     """Say what the model does, what it was trained on, and how well it did on validation data."""
     model = config.model
     scores = (
-        f"validation loss {validation.loss:.3f} nats a token, BLEU {validation.bleu:.2f}, "
+        f"validation loss {validation.loss:.3f} nats a token, BLEU {validation.bleu:.2f}{validation.in_words()}, "
         f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
         if validation
         else "not validated yet"
     )
     files = "\n".join(f"- {name}" for name in corpus)
-    return f"""# {source_lang} to {target_lang}
-
-Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
-
-    interlingua translate FOLDER "text in {source_lang}"
-
+    return f"""{_heading(directions, tagged=bool(config.corpus.directions))}
 ## Model
 
 {_describe(model)}, {parameters:,} parameters, {config.tokenization.kind} tokens.
@@ -72,6 +67,32 @@ The model is the one whose `model.safetensors` has the SHA-256 {adapter.base_sha
 {pairs:,} sentence pairs from
 
 {files}
+"""
+
+
+def _heading(directions: Sequence[Direction], *, tagged: bool) -> str:
+    """Say what is translated into what, and how to ask for it."""
+    source_lang, target_lang = directions[0].source, directions[0].target
+    if not tagged:
+        return f"""# {source_lang} to {target_lang}
+
+Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
+
+    interlingua translate FOLDER "text in {source_lang}"
+"""
+    codes = dict.fromkeys(code for each in directions for code in (each.source, each.target))
+    tags = ", ".join(f"`{tag}`" for tag in dict.fromkeys(each.tag for each in directions))
+    listed = "\n".join(f"- {each.source} to {each.target}" for each in directions)
+    return f"""# {", ".join(codes)}
+
+Translates between several languages. Made by Interlingua {__version__}. It was trained on
+
+{listed}
+
+    interlingua translate FOLDER --to {directions[0].target} "text in {directions[0].source}"
+
+Before every source stands the tag of the language to translate into ({tags}); Interlingua adds it. Any other way from one of
+its sources to one of its targets is zero-shot: the model was never shown it.
 """
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from interlingua.config import StartConfig
 from interlingua.corpus.pairs import SentencePair
-from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.parallel import language_of, read_parallel
+from interlingua.directions import Direction
 from interlingua.errors import ModelError
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
 from interlingua.files import write_text
@@ -47,6 +48,8 @@ class HeldText:
     name: str
     sources: tuple[str, ...]
     references: tuple[str, ...]
+    direction: str | None = None
+    """From which language into which, if the run is of several pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,32 @@ class Difference:
         return "better" if self.change > 0 else "worse"
 
 
-def texts_to_compare(validation: Sequence[SentencePair], start: StartConfig) -> list[HeldText]:
+def texts_to_compare(
+    validation: Mapping[Direction | None, Sequence[SentencePair]],
+    start: StartConfig,
+    known: Sequence[Direction] = (),
+) -> list[HeldText]:
     """Return the validation pairs, and those that the model should not forget.
+
+    Args:
+        validation: pairs of each direction; of None where there is one only, which then need not be told.
+        start: what else is to be compared.
+        known: the directions of the starting model, where the run has several; of others there is nothing to compare.
 
     Raises:
         CorpusError: the latter cannot be read.
     """
-    texts = [_held(VALIDATION, validation)]
+    texts = [
+        _held(f"{VALIDATION} {direction}" if direction else VALIDATION, pairs, direction)
+        for direction, pairs in validation.items()
+        if direction is None or direction in known
+    ]
     if start.keep_source:
-        texts.append(_held(KEPT, read_parallel(start.keep_source, start.keep_target)))
+        told = [language_of(path) or "" for path in (start.keep_source[0], start.keep_target[0])]
+        direction = None if None in validation else Direction(*told)
+        if direction is None or direction in known:
+            pairs = read_parallel(start.keep_source, start.keep_target)
+            texts.append(_held(KEPT, pairs, direction))
     return texts
 
 
@@ -95,7 +115,7 @@ def keep_outputs(
     """Have the starting model translate ``texts``, and keep what it says; nothing, if told to stop meanwhile."""
     kept = []
     for text in texts:
-        outputs = _translate(translator, text.sources, is_told_to_stop)
+        outputs = _translate(_towards(translator, text.direction), text.sources, is_told_to_stop)
         if outputs is None:
             return
         kept.append(asdict(text) | {"outputs": outputs})
@@ -112,7 +132,8 @@ def compare_with_start(
     """
     differences = []
     for kept in _read(path):
-        outputs = _translate(translator, kept["sources"], is_told_to_stop)
+        one = _towards(translator, kept.get("direction"))
+        outputs = _translate(one, kept["sources"], is_told_to_stop)
         if outputs is None:
             return None
         for found in compare(
@@ -120,7 +141,7 @@ def compare_with_start(
             kept["outputs"],
             [kept["references"]],
             ("bleu", "chrf"),
-            target_lang=translator.target_lang,
+            target_lang=one.target_lang,
         ):
             difference = Difference(
                 text=kept["name"],
@@ -174,10 +195,18 @@ def describe_differences(differences: Sequence[Difference]) -> list[str]:
     return lines
 
 
-def _held(name: str, pairs: Sequence[SentencePair]) -> HeldText:
+def _towards(translator: Translator, direction: str | None) -> Translator:
+    """Return what translates texts of a direction; a model of one pair of languages does it as it is."""
+    if direction is None or not translator.directions:
+        return translator
+    return translator.towards(Direction.read(direction))
+
+
+def _held(name: str, pairs: Sequence[SentencePair], direction: Direction | None = None) -> HeldText:
     number = min(len(pairs), MOST_SENTENCES)
     some = [pairs[i * len(pairs) // number] for i in range(number)]
-    return HeldText(name, tuple(p.source for p in some), tuple(p.target for p in some))
+    told = None if direction is None else str(direction)
+    return HeldText(name, tuple(p.source for p in some), tuple(p.target for p in some), told)
 
 
 def _translate(

@@ -29,6 +29,7 @@ from interlingua.corpus.split import choose_held_back, rank_sources
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
 from interlingua.training.automatic import CorpusStatistics, measure_corpus
+from interlingua.training.directions_of_run import directions_of
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
@@ -250,7 +251,13 @@ class RunCorpus:
 
 
 def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
-    """Return the languages that were given, or that the file names tell, or just "source" and "target"."""
+    """Return the languages that were given, or that the file names tell, or just "source" and "target".
+
+    Of several pairs of languages it is the first.
+    """
+    if corpus.directions:
+        first = directions_of(corpus)[0]
+        return first.source, first.target
     if corpus.embedded:
         source, target = _EMBEDDED_LANGUAGES[corpus.embedded]
     else:
@@ -309,6 +316,10 @@ def _files_of(
             seed,
         )
         return files, plain
+    if corpus.directions:
+        raise ConfigError(
+            f'corpus.embedded = "{corpus.embedded}" has one pair of languages; leave out corpus.directions'
+        )
     if corpus.source or corpus.target or corpus.pairs:
         other = "source" if corpus.source or corpus.target else "pairs"
         raise ConfigError(

@@ -14,6 +14,7 @@ from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
 from interlingua.errors import CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 
@@ -56,6 +57,8 @@ class TrainingData:
     """How often the pairs of each part of the corpus come in an epoch; none is once."""
     prefixes: tuple[tuple[int, ...], ...] = ()
     """For each part, the ids before every source; in the shards they are already."""
+    directions: tuple[Direction, ...] = ()
+    """For each part, from which language into which, if the model has several pairs of them."""
     ahead: dict[int, Future[list[np.ndarray]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -14,6 +14,7 @@ from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.training.adapting import restrict
 from interlingua.training.corpus_of_run import languages_of
+from interlingua.training.directions_of_run import symbols_of
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import Start, languages_with, read_start, recall_start
 
@@ -56,9 +57,8 @@ def open_start(
             f"{folder.path}; give another --run-dir"
         )
     start, loaded = read_start(asked.init_from, build_model)
-    inherit(
-        config, start, loaded.tokenizers, is_extended=bool(asked.new_pieces or config.corpus.tags)
-    )
+    is_extended = bool(asked.new_pieces or symbols_of(config.corpus))
+    inherit(config, start, loaded.tokenizers, is_extended=is_extended)
     restrict(loaded.model.requires_grad_(True), asked)
     if asked.keep_source:
         read_parallel(asked.keep_source, asked.keep_target)
@@ -81,7 +81,13 @@ def inherit(
     """
     tokenization = _tokenization(config.tokenization, tokenizers, start, is_extended=is_extended)
     told = languages_of(config.corpus)
-    if not config.start.new_language:
+    if config.start.new_language:
+        if start.directions and not config.corpus.directions:
+            raise ConfigError(
+                f"{start.model}: is of several pairs of languages; say of every file which it is, for example "
+                f"--corpus.directions {start.directions[0]}"
+            )
+    else:
         told = languages_with(start, config.corpus, told)
     languages = {"source_lang": told[0], "target_lang": told[1]}
     max_length = {"max_length": _max_length(config, start)}

@@ -323,7 +323,7 @@ class Trainer:
         is_best = self.best.update(self.state.step, validation)
         metrics.write(
             {"step": self.state.step, "epoch": self.state.cursor.epoch, "kind": "validation"}
-            | {name: round(value, 4) for name, value in asdict(validation).items()}
+            | validation.record()
         )
         self.state = replace(self.state, validated=self.state.step, losses=())
         return is_best
@@ -331,7 +331,7 @@ class Trainer:
 
 def _in_words(step: int, validation: Validation, is_best: bool) -> str:
     return (
-        f"step {step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}, "
+        f"step {step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}{validation.in_words()}, "
         f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} %"
         + (" (best so far)" if is_best else "")
     )

@@ -248,6 +248,7 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
         device=trainer.device,
         max_source_length=config.batching.max_length,
     )
+    translator.directions = prepared.directions
     store = CheckpointStore(prepared.folder.checkpoints, keep=2)
     validator = Validator(
         prepared.validation,

@@ -1,24 +1,23 @@
 """A run before its first update: the corpus, the choices made from it, the tokenizer, the shards."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from interlingua.batching.mixing import temperature_weights
+from interlingua.batching.mixing import weights_of
 from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.input_noise import InputNoise
-from interlingua.corpus.scan import ParallelFiles
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
 from interlingua.model.architecture import AnyArchitecture
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.automatic import (
     PAIRS_MEASURED,
     CorpusStatistics,
@@ -33,11 +32,13 @@ from interlingua.training.corpus_of_run import (
     read_corpus,
 )
 from interlingua.training.data import TrainingData
+from interlingua.training.directions_of_run import Part, directions_of, symbols_of, tag_ids
 from interlingua.training.fine_tuning import choose_fine_tuning, inherit, open_start
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.shards_of_run import not_prepared, reopen_shards, shards_of, tag_ids
+from interlingua.training.shards_of_run import not_prepared, reopen_shards, shards_of
 from interlingua.training.starting import Start, recall_start, tokenizers_of
+from interlingua.training.tokenizers_of_run import train_tokenizers
 from interlingua.training.word_vectors import NAME, keep_word_vectors
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "reopen", "run_dir_of"]
@@ -70,16 +71,31 @@ class Prepared:
         return architecture_of(self.config.model)
 
     @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The pairs of languages that the model will know, each once; none where it is of one pair.
+
+        Those that it began with stay known, though what it has not been shown again it may forget.
+        """
+        own = self.training.directions
+        before = self.start.directions if self.start and own else ()
+        return tuple(dict.fromkeys((*own, *before)))
+
+    @property
     def tokenizers(self) -> TokenizerPair:
         """The tokenizers of both sides."""
         return self.training.tokenizers
 
 
 def run_dir_of(config: RunConfig) -> Path:
-    """Return the run folder: the configured one, or ``runs/SOURCE-TARGET``, with ``-tuned`` if it begins with a model."""
+    """Return the run folder: the configured one, or ``runs/SOURCE-TARGET``, with ``-tuned`` if it begins with a model.
+
+    Of several pairs of languages, all languages.
+    """
     if config.run_dir is not None:
         return config.run_dir
-    name = config.corpus.embedded or "-".join(languages_of(config.corpus))
+    every = [code for each in directions_of(config.corpus) for code in (each.source, each.target)]
+    codes = tuple(dict.fromkeys(every)) or languages_of(config.corpus)
+    name = config.corpus.embedded or "-".join(codes)
     return Path("runs") / (f"{name}-tuned" if config.start.init_from else name)
 
 
@@ -147,7 +163,7 @@ def prepare_locked(
         else:
             remove_folder(folder.tokenizer)
             _make_known(config, folder, corpus)
-            tokenizers = _train_tokenizers(config, folder, corpus.training, say)
+            tokenizers = train_tokenizers(config, folder, corpus.training, say)
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
@@ -171,7 +187,7 @@ def prepare_locked(
         target_lang=target_lang,
         files=corpus.named,
         training=_training_data(config, tokenizers, training, batch_tokens),
-        validation=_data(config, tokenizers, validation, batch_tokens),
+        validation=_data(config, tokenizers, validation, batch_tokens, "validation"),
         reasons=tuple(reasons),
         start=start,
         word_vectors=_word_vectors(config, folder),
@@ -205,7 +221,7 @@ def reopen(folder: RunFolder) -> Prepared:
         target_lang=target_lang,
         files=(),
         training=_training_data(config, tokenizers, training, batch_tokens),
-        validation=_data(config, tokenizers, validation, batch_tokens),
+        validation=_data(config, tokenizers, validation, batch_tokens, "validation"),
         reasons=(),
         start=recall_start(folder) if config.start.init_from else None,
         word_vectors=_word_vectors(config, folder),
@@ -258,7 +274,7 @@ def _take_tokenizers(
 
     A run that has begun has them already, and needs the model no more.
     """
-    tags = tuple(dict.fromkeys(tag for tag in config.corpus.tags if tag))
+    tags = symbols_of(config.corpus)
     is_extended = bool(config.start.new_pieces or tags)
     if folder.has_checkpoints() or not writes:
         if not folder.tokenizer.exists():
@@ -276,8 +292,8 @@ def _take_tokenizers(
     grown = tokenizers.source.vocabulary_size - before.source.vocabulary_size
     if grown and config.start.lora_rank is not None:
         raise ConfigError(
-            f"corpus.tags = {', '.join(tags)}: not in the vocabulary of {start.model}, and an adapter (start.lora_rank) "
-            "has no room for new symbols; train all weights, or leave them out"
+            f"{', '.join(tags)}: not in the vocabulary of {start.model}, and an adapter (start.lora_rank) has no room for "
+            "new symbols; train all weights, or leave corpus.tags and corpus.directions out"
         )
     config = inherit(config, start, tokenizers, is_extended=is_extended)
     remove_folder(folder.tokenizer)
@@ -295,7 +311,7 @@ def _take_tokenizers(
 
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
     """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
-    for name in ("weights", "temperature", "tags"):
+    for name in ("weights", "temperature", "tags", "directions", "valid_directions"):
         if getattr(before, name) != getattr(now, name):
             raise ConfigError(
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
@@ -309,7 +325,8 @@ def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
     held_back = corpus.valid_source or corpus.valid_target or corpus.valid_pairs
     is_split = not (corpus.embedded or held_back)
     split = (corpus.valid_size, config.training.seed) if is_split else None
-    return config.tokenization, corpus.tags, split
+    mixture = (corpus.directions, corpus.weights, corpus.temperature) if corpus.directions else None
+    return config.tokenization, sorted(symbols_of(corpus)), mixture, split
 
 
 def _choose_rest(
@@ -363,18 +380,18 @@ def _training_data(
     config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int
 ) -> TrainingData:
     return replace(
-        _data(config, tokenizers, shards, batch_tokens),
+        _data(config, tokenizers, shards, batch_tokens, "training"),
         sampling=config.tokenization.sampling,
         noise=InputNoise(config.corpus.noise, config.training.seed)
         if config.corpus.noise
         else None,
-        weights=_weights(config.corpus, shards),
+        weights=weights_of(shards.parts, config.corpus.weights, config.corpus.temperature),
         prefixes=tag_ids(config.corpus, tokenizers),
     )
 
 
 def _data(
-    config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int
+    config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int, part: Part
 ) -> TrainingData:
     return TrainingData(
         shards=shards,
@@ -383,46 +400,5 @@ def _data(
         batch_tokens=batch_tokens,
         max_length=config.batching.max_length,
         seed=config.training.seed,
+        directions=directions_of(config.corpus, part),
     )
-
-
-def _weights(corpus: CorpusConfig, shards: Shards) -> tuple[float, ...]:
-    """Return how often the pairs of each file come in an epoch; none where each comes once."""
-    if corpus.temperature is not None:
-        return temperature_weights(shards.parts, corpus.temperature)
-    return corpus.weights
-
-
-def _train_tokenizers(
-    config: RunConfig, folder: RunFolder, text: ParallelFiles, say: Say
-) -> TokenizerPair:
-    chosen = config.tokenization
-    assert chosen.kind is not None
-    assert chosen.vocabulary_size is not None
-    sides = (("source", "target"),) if chosen.shared else (("source",), ("target",))
-    trained = [
-        train_tokenizer(
-            _sentences(text, side, chosen.training_pairs),
-            kind=chosen.kind,
-            vocabulary_size=chosen.vocabulary_size,
-            normalization=chosen.normalization,
-            lowercase=chosen.lowercase,
-            byte_level=chosen.byte_level,
-            tags=sorted({tag for tag in config.corpus.tags if tag}) if "source" in side else (),
-            of_lines=len(text) * len(side),
-        )
-        for side in sides
-    ]
-    tokenizers = TokenizerPair(trained[0], trained[-1], shared=bool(chosen.shared))
-    with replace_folder(folder.tokenizer) as new:
-        tokenizers.save(new)
-    sizes = " and ".join(f"{tokenizer.vocabulary_size:,}" for tokenizer in trained)
-    say(f"vocabulary: {sizes} {chosen.kind} tokens")
-    return tokenizers
-
-
-def _sentences(text: ParallelFiles, sides: tuple[str, ...], sample: int) -> Iterator[str]:
-    """Yield one side or both of the pairs that a vocabulary is learnt from; their order does not matter."""
-    for pair in text.pairs(sample):
-        for side in sides:
-            yield pair.source if side == "source" else pair.target

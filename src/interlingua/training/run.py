@@ -1,5 +1,6 @@
 """A run, from files to a model folder, in the order that data passes."""
 
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from interlingua.checkpoints.model_folder import BuildModel, build, check_parts
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
 from interlingua.errors import InterlinguaError
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.kernels import native
@@ -31,6 +34,7 @@ from interlingua.training.comparison import (
     write_differences,
 )
 from interlingua.training.corpus_of_run import read_corpus
+from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.fine_tuning import open_start
 from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
@@ -187,6 +191,7 @@ class _Run:
             device=device,
             max_source_length=config.batching.max_length,
         )
+        self.translator.directions = prepared.directions
         self.saved = SavedForm(prepared, model, build_model)
         self.parameters = self.saved.parameters
         self.last: Validation | None = None
@@ -317,13 +322,21 @@ class _Run:
         if path.exists():
             return
         try:
-            translator = Translator.load(
+            translator = Translator.load_every(
                 start.model, device=str(self.trainer.device), build_model=self.build_model
-            )
+            )[0]
         except InterlinguaError as error:
             self.progress.say(f"no comparison with the starting model will be made: {error}")
             return
-        texts = texts_to_compare(self.prepared.validation.pairs, self.prepared.config.start)
+        data = self.prepared.validation
+        by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+        own = Direction(translator.source_lang, translator.target_lang)
+        validation: dict[Direction | None, Sequence[SentencePair]] = {None: data.pairs}
+        if by_direction:
+            validation = dict(by_direction.items())
+        texts = texts_to_compare(
+            validation, self.prepared.config.start, translator.directions or (own,)
+        )
         self.progress.say(
             f"the starting model translates {sum(len(text.sources) for text in texts):,} sentences, to compare"
         )
@@ -337,9 +350,9 @@ class _Run:
         known = read_differences(self.folder.comparison, sha256)
         if known is not None:
             return known
-        translator = Translator.load(
+        translator = Translator.load_every(
             self.folder.model, device=str(self.trainer.device), build_model=self.build_model
-        )
+        )[0]
         found = compare_with_start(self.folder.start / OUTPUTS, translator, stop)
         if found is None:
             return ()

@@ -13,13 +13,19 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.sentences import MOST_SENTENCES
 from interlingua.checkpoints.weights import parameters_of
+from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import adapter_tensors, merged_weights
 from interlingua.training.card import write_adapter_card, write_card
+from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.prepare import Prepared
 from interlingua.training.validation import Validation, spread_pairs
 
 __all__ = ["SavedForm"]
+
+_FEWEST_SENTENCES = 50
+"""Of each pair of languages: enough to tell the languages of a text by."""
 
 
 class SavedForm:
@@ -53,8 +59,8 @@ class SavedForm:
         prepared = self.prepared
         card = write_card(
             prepared.config,
-            source_lang=prepared.source_lang,
-            target_lang=prepared.target_lang,
+            directions=prepared.directions
+            or (Direction(prepared.source_lang, prepared.target_lang),),
             parameters=self.parameters,
             corpus=[path.name for path in prepared.files],
             pairs=len(prepared.training.shards),
@@ -65,6 +71,7 @@ class SavedForm:
         if self.rank and prepared.start:
             self._write_adapter(prepared.start.sha256, weights, made_of)
             weights = merged_weights(weights, self.alpha / self.rank)
+        kept = self._sentences()
         loaded = LoadedModel(
             model=self.plain,
             tokenizers=prepared.tokenizers,
@@ -72,9 +79,24 @@ class SavedForm:
             target_lang=prepared.target_lang,
             decoding=prepared.config.decoding,
             max_length=prepared.config.batching.max_length,
-            sentences=tuple(spread_pairs(prepared.validation.pairs, MOST_SENTENCES)),
+            sentences=tuple(pair for pair, _ in kept),
+            directions=prepared.directions,
+            sentence_directions=tuple(each for _, each in kept if each is not None),
         )
         save_model_folder(prepared.folder.model, loaded, weights, card)
+
+    def _sentences(self) -> list[tuple[SentencePair, Direction | None]]:
+        """Return the sentences that are kept with the model, of several pairs of languages some of each."""
+        data = self.prepared.validation
+        if not data.directions:
+            return [(pair, None) for pair in spread_pairs(data.pairs, MOST_SENTENCES)]
+        by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+        number = max(_FEWEST_SENTENCES, MOST_SENTENCES // len(by_direction))
+        return [
+            (pair, direction)
+            for direction, pairs in by_direction.items()
+            for pair in spread_pairs(pairs, number)
+        ]
 
     def _write_adapter(self, base_sha256: str, weights: Mapping[str, Tensor], made_of: str) -> None:
         assert self.rank

@@ -5,37 +5,29 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from interlingua.batching.encoding import Encoder, encode_chunks
 from interlingua.batching.shard_writer import ShardWriter, clear_unfinished
 from interlingua.batching.shards import Shards, open_shards
-from interlingua.config import CorpusConfig, RunConfig
+from interlingua.config import RunConfig
 from interlingua.corpus import scan
 from interlingua.errors import CorpusError, TrainingError
 from interlingua.hardware import num_cores
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.corpus_of_run import RunCorpus, kept_identity
+from interlingua.training.directions_of_run import Part, tag_ids
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["not_prepared", "reopen_shards", "shards_of", "tag_ids"]
+__all__ = ["not_prepared", "reopen_shards", "shards_of"]
 
 Say = Callable[[str], None]
-Part = Literal["training", "validation"]
 
 _PAIRS_FOR_WORKERS = 60_000
 """Fewer pairs are not worth the half second that a process takes to start."""
 
 _MOST_WORKERS = 16
 """Each takes memory for a tokenizer and a chunk, and this process puts away what more of them would cut."""
-
-
-def tag_ids(corpus: CorpusConfig, tokenizers: TokenizerPair) -> tuple[tuple[int, ...], ...]:
-    """Return for each file the ids that go before its sources: its tag, or nothing."""
-    if not any(corpus.tags):
-        return ()
-    pieces = tokenizers.source.all_tokens()
-    return tuple((pieces.index(tag),) if tag else () for tag in corpus.tags)
 
 
 def not_prepared(path: Path) -> str:
@@ -111,7 +103,7 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
     return Encoder(
         tokenizers,
         config.batching.max_length,
-        prefixes=tag_ids(config.corpus, tokenizers) if part == "training" else (),
+        prefixes=tag_ids(config.corpus, tokenizers, part),
         keep_text=part == "validation"
         or config.tokenization.sampling > 0
         or config.corpus.noise > 0,

@@ -21,6 +21,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import CorpusConfig, ModelConfig
+from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import write_text
 from interlingua.model.architecture import AnyArchitecture, architecture_from, fields_of
@@ -59,6 +60,8 @@ class Start:
     target_lang: str
     max_length: int
     decoding: dict[str, Any]
+    directions: tuple[Direction, ...] = ()
+    """The pairs of languages of a model of several."""
 
     @property
     def origin(self) -> dict[str, str]:
@@ -67,7 +70,10 @@ class Start:
 
     def save(self, folder: RunFolder) -> None:
         """Keep it in the run."""
-        content = asdict(self) | {"model": str(self.model)}
+        content = asdict(self) | {
+            "model": str(self.model),
+            "directions": list(map(str, self.directions)),
+        }
         write_text(folder.start / _NAME, json.dumps(content, indent=2) + "\n")
 
     def architecture_for(self, model: ModelConfig) -> AnyArchitecture:
@@ -97,6 +103,7 @@ def read_start(
         target_lang=loaded.target_lang,
         max_length=loaded.max_length,
         decoding=loaded.decoding.model_dump(mode="json"),
+        directions=loaded.directions,
     )
     return start, loaded
 
@@ -112,7 +119,8 @@ def recall_start(folder: RunFolder) -> Start:
         content = json.loads(path.read_text(encoding="utf-8"))
         architecture = architecture_from(content.pop("architecture"))
         model = Path(content.pop("model"))
-        return Start(model=model, architecture=architecture, **content)
+        directions = tuple(map(Direction.read, content.pop("directions", ())))
+        return Start(model=model, architecture=architecture, directions=directions, **content)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{path}: cannot be read ({error}); use --fresh to start anew") from error
 
@@ -144,6 +152,14 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
         ConfigError: the corpus has others.
     """
     own = (start.source_lang, start.target_lang)
+    if corpus.directions:
+        _refuse_unknown_directions(start, corpus)
+        return told
+    if start.directions:
+        raise ConfigError(
+            f"{start.model}: translates {in_words(start.directions)}; say of every file which it is, for example "
+            f"--corpus.directions {start.directions[0]}"
+        )
     said_nothing = corpus.source_lang is None and corpus.target_lang is None
     if told == own or (told == _UNKNOWN_LANGUAGES and said_nothing):
         return own
@@ -154,6 +170,17 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
         f"--source-lang {own[0]} --target-lang {own[1]} if only the names of the files differ, or "
         "--start.new-language true to teach it another language"
     )
+
+
+def _refuse_unknown_directions(start: Start, corpus: CorpusConfig) -> None:
+    """Raise a ConfigError if a file is of languages that the model was not trained on."""
+    known = start.directions or (Direction(start.source_lang, start.target_lang),)
+    for name in corpus.directions:
+        if Direction.read(name) not in known:
+            raise ConfigError(
+                f"{start.model}: translates {in_words(known)}, and the corpus has {name}; give --start.new-language true "
+                "to teach it another language"
+            )
 
 
 def take_weights(

@@ -15,8 +15,9 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from interlingua.config import CorpusConfig
 from interlingua.corpus.fingerprint import (
@@ -30,11 +31,11 @@ from interlingua.corpus.packed import STANDARD_INPUT, is_packed
 from interlingua.corpus.scan import check_sides
 from interlingua.errors import CorpusError, OutputError, TrainingError
 from interlingua.files import replace_folder, temporary_neighbour, write_text
+from interlingua.training.directions_of_run import Part, directions_of
 from interlingua.training.run_folder import RunFolder
 
 __all__ = ["Origin", "PlainFiles", "find_plain_files"]
 
-Part = Literal["training", "validation"]
 Json = dict[str, Any]
 
 _RECORD = "unpacked.json"
@@ -114,7 +115,7 @@ def find_plain_files(
 
     Args:
         corpus: which files.
-        languages: of source and target.
+        languages: of source and target, unless ``corpus.directions`` tells those of each file.
         folder: the run; nothing in it is touched before ``settle``.
         writes: unpack what is missing; else it is an error.
         fresh: the run there is going to be moved away, and what it has with it.
@@ -133,15 +134,17 @@ def find_plain_files(
     for part, sources, targets, pairs in sides:
         if sources or targets:
             check_sides(sources, targets)
+        directions = directions_of(corpus, part)
+        told = iter([(each.source, each.target) for each in directions] or repeat(languages))
         for paths in zip(sources, targets, strict=True):
-            readers.append((part, PairReader(paths, languages, None)))
-        readers += [(part, open_pairs(path, languages, columns)) for path in pairs]
+            readers.append((part, PairReader(paths, next(told), None)))
+        readers += [(part, open_pairs(path, next(told), columns)) for path in pairs]
     packed = [not _is_plain(reader) for _, reader in readers]
     named = tuple(path for _, reader in readers for path in reader.paths)
     if not any(packed):
         return PlainFiles(*_by_part(readers, [reader.paths for _, reader in readers]), named)
     jobs = [
-        _Job(part, number, reader, languages)
+        _Job(part, number, reader, reader.languages)
         for number, ((part, reader), is_job) in enumerate(zip(readers, packed, strict=True), 1)
         if is_job
     ]

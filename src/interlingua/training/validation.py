@@ -1,8 +1,9 @@
 """What is measured at each validation: the loss of all pairs, and real translations of some."""
 
 import json
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from interlingua.hardware import autocast
 from interlingua.model.attention_maps import record_attention
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import TrainingData
+from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
 __all__ = ["Validation", "Validator", "read_validation", "spread_pairs"]
 
 NUM_SAMPLES = 5
+FEWEST_SENTENCES = 50
+"""Of each pair of languages, if a model has several, so many are decoded at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,33 @@ class Validation:
     """Share of the decoded sentences that equal their reference, 0 to 100."""
     sentences: int
     """How many were decoded."""
+    directions: dict[str, float] = field(default_factory=dict)
+    """BLEU of each pair of languages, if the model has several; ``bleu`` and ``chrf`` are then means, in which every pair
+    counts alike."""
+
+    def record(self) -> dict[str, Any]:
+        """Return its figures for ``metrics.jsonl``."""
+        figures = asdict(self)
+        directions = figures.pop("directions")
+        found: dict[str, Any] = {name: round(value, 4) for name, value in figures.items()}
+        if directions:
+            found["directions"] = {name: round(value, 4) for name, value in directions.items()}
+        return found
+
+    def in_words(self) -> str:
+        """Name BLEU of each pair of languages, if there are several."""
+        named = ", ".join(f"{name} {value:.2f}" for name, value in self.directions.items())
+        return f" ({named})" if named else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """The sentences of one pair of languages, and what translates them."""
+
+    name: str
+    translator: Translator
+    pairs: list[SentencePair]
+    tokenize: str
 
 
 def read_validation(metrics: Path, step: int) -> Validation | None:
@@ -43,7 +74,8 @@ def read_validation(metrics: Path, step: int) -> Validation | None:
     for line in metrics.read_text(encoding="utf-8").split("\n"):
         record = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
         if record.get("kind") == "validation" and record["step"] == step:
-            return Validation(**{field.name: record[field.name] for field in fields(Validation)})
+            known = {each.name for each in fields(Validation)}
+            return Validation(**{name: record[name] for name in record if name in known})
     return None
 
 
@@ -62,11 +94,11 @@ class Validator:
     ) -> None:
         self.data = data
         self.translator = translator
-        self.pairs = spread_pairs(data.pairs, num_sentences)
+        self.shares = _shares(data, translator, num_sentences)
+        self.pairs = [pair for share in self.shares for pair in share.pairs]
         self.dtype = dtype
         self.interrupted = interrupted
         self.plain = plain
-        self.tokenize = choose_tokenizer(translator.target_lang)
 
     def measure(self, model: EncoderDecoder) -> tuple[Validation, list[str]] | None:
         """Return the figures and the translations, or None if the run was told to stop meanwhile."""
@@ -76,23 +108,31 @@ class Validator:
             if loss is None:
                 return None
             with autocast(self.translator.device, self.dtype):
-                results = self.translator.translate(
-                    [pair.source for pair in self.pairs], beam_size=1
-                )
+                outputs = [self._translate(share) for share in self.shares]
         finally:
             model.train()
-        outputs = [result.text for result in results]
         target = self.translator.tokenizers.target
-        references = [target.normalise(pair.target) for pair in self.pairs]
-        exact = sum(a == b for a, b in zip(outputs, references, strict=True))
+        references = [
+            [target.normalise(pair.target) for pair in share.pairs] for share in self.shares
+        ]
+        found = list(zip(self.shares, outputs, references, strict=True))
+        bleu = [corpus_bleu(said, [told], tokenize=share.tokenize) for share, said, told in found]
+        exact = sum(a == b for _, *both in found for a, b in zip(*both, strict=True))
+        sentences = sum(map(len, references))
+        several = zip(self.shares, bleu, strict=True) if len(self.shares) > 1 else ()
         validation = Validation(
             loss=loss,
-            bleu=corpus_bleu(outputs, [references], tokenize=self.tokenize),
-            chrf=corpus_chrf(outputs, [references]),
-            exact=100.0 * exact / len(references),
-            sentences=len(references),
+            bleu=statistics.fmean(bleu),
+            chrf=statistics.fmean(corpus_chrf(said, [told]) for _, said, told in found),
+            exact=100.0 * exact / sentences,
+            sentences=sentences,
+            directions={share.name: value for share, value in several},
         )
-        return validation, outputs
+        return validation, [text for said in outputs for text in said]
+
+    def _translate(self, share: _Share) -> list[str]:
+        texts = [pair.source for pair in share.pairs]
+        return [each.text for each in share.translator.translate(texts, beam_size=1)]
 
     def samples(self, model: EncoderDecoder, outputs: Sequence[str]) -> list[dict[str, Any]]:
         """Return the same five sentences with their translations and where the decoder looked.
@@ -102,10 +142,15 @@ class Validator:
         """
         records = []
         model.eval()
-        for pair, output in list(zip(self.pairs, outputs, strict=True))[:NUM_SAMPLES]:
-            source_tokens, target_tokens, weights = self._attention(model, pair.source, output)
+        owners = [share for share in self.shares for _ in share.pairs]
+        for place in self._sample_places():
+            share, pair, output = owners[place], self.pairs[place], outputs[place]
+            source_tokens, target_tokens, weights = self._attention(
+                model, share.translator, pair.source, output
+            )
             records.append(
-                {
+                ({"direction": share.name} if len(self.shares) > 1 else {})
+                | {
                     "source": pair.source,
                     "reference": pair.target,
                     "output": output,
@@ -117,14 +162,21 @@ class Validator:
         model.train()
         return records
 
+    def _sample_places(self) -> list[int]:
+        """Return the first places, or of several pairs of languages some of each, as far as they go."""
+        number = min(NUM_SAMPLES, len(self.pairs))
+        if len(self.shares) == 1:
+            return list(range(number))
+        return [place * len(self.pairs) // number for place in range(number)]
+
     def _attention(
-        self, model: EncoderDecoder, source: str, output: str
+        self, model: EncoderDecoder, translator: Translator, source: str, output: str
     ) -> tuple[list[str], list[str], list[list[float]]]:
-        read, write = self.translator.tokenizers.source, self.translator.tokenizers.target
+        read, write = translator.tokenizers.source, translator.tokenizers.target
         room = self.data.max_length - 1
         source_ids = list(read.encode(source).ids)[:room]
         target_ids = list(write.encode(output).ids)[:room]
-        device = self.translator.device
+        device = translator.device
         with torch.inference_mode(), record_attention(model) as maps:
             model(
                 torch.tensor([[*source_ids, read.end_id]], device=device),
@@ -149,6 +201,24 @@ class Validator:
                     total += float(batch_loss(model, batch.to(device), 0.0, plain=self.plain))
                 tokens += batch.num_target_tokens
         return total / max(tokens, 1)
+
+
+def _shares(data: TrainingData, translator: Translator, num_sentences: int) -> list[_Share]:
+    """Return what is decoded: of one pair of languages so many sentences, of several a share of each."""
+    if not data.directions:
+        pairs = spread_pairs(data.pairs, num_sentences)
+        return [_Share("", translator, pairs, choose_tokenizer(translator.target_lang))]
+    by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+    number = max(FEWEST_SENTENCES, num_sentences // len(by_direction))
+    return [
+        _Share(
+            str(direction),
+            translator.towards(direction),
+            spread_pairs(pairs, number),
+            choose_tokenizer(direction.target),
+        )
+        for direction, pairs in by_direction.items()
+    ]
 
 
 def spread_pairs(pairs: Sequence[SentencePair], number: int) -> list[SentencePair]:

@@ -15,6 +15,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig, RunConfig
+from interlingua.directions import Direction
 from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
@@ -34,8 +35,7 @@ def run(tmp_path: Path) -> Path:
     loaded = LoadedModel(model, tokenizers, "ro", "en", DecodingConfig(), 64)
     card = write_card(
         RunConfig(),
-        source_lang="ro",
-        target_lang="en",
+        directions=(Direction("ro", "en"),),
         parameters=1234,
         corpus=["train.ro", "train.en"],
         pairs=7,

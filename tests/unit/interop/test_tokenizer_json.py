@@ -12,6 +12,7 @@ from interlingua.interop.import_model import import_model
 from interlingua.interop.tokenizer_json import write_tokenizer_json
 from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.sentencepiece_model import read_sentencepiece
+from interlingua.tokenization.tagged import TaggedTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.tokenization.vocabulary import Specials
@@ -45,6 +46,19 @@ def test_real_sentences_get_equal_ids(real: list[str], tmp_path: Path, kind: str
     tokenizer = train_tokenizer(real[:300], kind=kind, vocabulary_size=800)
     write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer)
     assert same(tokenizer, tmp_path / "tokenizer.json", real) == len(real)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_the_tag_of_the_target_stands_before_every_source(
+    real: list[str], tmp_path: Path, kind: str
+) -> None:
+    plain = train_tokenizer(real[:300], kind=kind, vocabulary_size=800, tags=("<2de>", "<2ro>"))
+    tagged = TaggedTokenizer(plain, "<2ro>")
+    write_tokenizer_json(tmp_path / "tokenizer.json", tagged)
+    theirs = HuggingFace.from_file(str(tmp_path / "tokenizer.json"))
+    for text in real:
+        assert theirs.encode(text).ids == [*tagged.encode(text).ids, tagged.end_id]
+    assert theirs.encode(real[0]).ids[0] == tagged.tag_id
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

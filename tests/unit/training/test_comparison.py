@@ -29,6 +29,7 @@ class Parrot(Translator):
     def __init__(self, says: dict[str, str]) -> None:
         self.says = says
         self.target_lang = "en"
+        self.directions = ()
 
     def translate(self, texts, **_options):  # type: ignore[no-untyped-def]
         return [Translation(self.says[text], 0.0, (), (), "end") for text in texts]
@@ -39,7 +40,7 @@ BAD = Parrot({pair.source: "something else is there " + pair.source for pair in 
 
 
 def compared(tmp_path: Path, before: Translator, after: Translator) -> list[Difference]:
-    texts = texts_to_compare(PAIRS, StartConfig())
+    texts = texts_to_compare({None: PAIRS}, StartConfig())
     keep_outputs(tmp_path / "outputs.json", texts, before, lambda: False)
     found = compare_with_start(tmp_path / "outputs.json", after, lambda: False)
     assert found is not None
@@ -74,7 +75,7 @@ def test_a_comparison_is_of_one_model(tmp_path: Path) -> None:
 
 
 def test_a_stop_leaves_nothing_half_done(tmp_path: Path) -> None:
-    texts = texts_to_compare(PAIRS, StartConfig())
+    texts = texts_to_compare({None: PAIRS}, StartConfig())
     keep_outputs(tmp_path / "outputs.json", texts, BAD, lambda: True)
     assert not (tmp_path / "outputs.json").exists()
     keep_outputs(tmp_path / "outputs.json", texts, BAD, lambda: False)
@@ -83,7 +84,7 @@ def test_a_stop_leaves_nothing_half_done(tmp_path: Path) -> None:
 
 def test_a_long_text_is_thinned_evenly() -> None:
     pairs = [SentencePair(str(n), str(n), n + 1) for n in range(3 * MOST_SENTENCES)]
-    (text,) = texts_to_compare(pairs, StartConfig())
+    (text,) = texts_to_compare({None: pairs}, StartConfig())
     assert text.sources[:3] == ("0", "3", "6")
     assert len(text.sources) == MOST_SENTENCES
 

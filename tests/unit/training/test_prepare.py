@@ -304,7 +304,7 @@ def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
 ) -> None:
     path = config.corpus.source[0]
     whole, before = path.read_bytes(), path.stat()
-    learn, finish = prepare_module._train_tokenizers, corpus_of_run.RunCorpus.check_unchanged
+    learn, finish = prepare_module.train_tokenizers, corpus_of_run.RunCorpus.check_unchanged
 
     def change(*arguments: Any) -> TokenizerPair:
         tokenizers = learn(*arguments)
@@ -317,7 +317,7 @@ def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
         finish(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(prepare_module, "_train_tokenizers", change)
+        patch.setattr(prepare_module, "train_tokenizers", change)
         patch.setattr(corpus_of_run.RunCorpus, "check_unchanged", put_back)
         with pytest.raises(CorpusError, match=r"train\.ro: has been changed since it was read"):
             prepare(config)

@@ -1,0 +1,58 @@
+"""The symbols before the sources of a run: the language to translate into, and what kind of text it is."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from interlingua.batching.shards import Shards
+from interlingua.config import CorpusConfig
+from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
+from interlingua.tokenization.pair import TokenizerPair
+
+__all__ = ["Part", "directions_of", "pairs_by_direction", "symbols_of", "tag_ids"]
+
+Part = Literal["training", "validation"]
+
+
+def directions_of(corpus: CorpusConfig, part: Part = "training") -> tuple[Direction, ...]:
+    """Return from which language into which each file of a part goes; nothing where the model is of one pair.
+
+    Pairs that are split off for validation are those of the training files.
+    """
+    is_own = part == "validation" and bool(corpus.valid_directions)
+    names = corpus.valid_directions if is_own else corpus.directions
+    return tuple(Direction.read(name) for name in names)
+
+
+def symbols_of(corpus: CorpusConfig) -> tuple[str, ...]:
+    """Return the symbols that the source's vocabulary must have, each once: tags of languages, then those of files."""
+    every = (*directions_of(corpus), *directions_of(corpus, "validation"))
+    return tuple(dict.fromkeys((*(each.tag for each in every), *filter(None, corpus.tags))))
+
+
+def tag_ids(
+    corpus: CorpusConfig, tokenizers: TokenizerPair, part: Part = "training"
+) -> tuple[tuple[int, ...], ...]:
+    """Return for each file the ids that go before its sources; of the tags of files validation has none."""
+    directions = directions_of(corpus, part)
+    tags = corpus.tags if part == "training" else ()
+    if not any(tags) and not directions:
+        return ()
+    pieces = tokenizers.source.all_tokens()
+    files = range(max(len(directions), len(tags)))
+    named = [
+        (directions[file].tag if directions else "", tags[file] if tags else "") for file in files
+    ]
+    return tuple(tuple(pieces.index(tag) for tag in each if tag) for each in named)
+
+
+def pairs_by_direction(
+    shards: Shards, pairs: Sequence[SentencePair], directions: Sequence[Direction]
+) -> dict[Direction, list[SentencePair]]:
+    """Put the pairs of files of one direction together, in the order in which directions come first; none has none."""
+    found: dict[Direction, list[SentencePair]] = {each: [] for each in directions}
+    first = 0
+    for direction, size in zip(directions, shards.parts if directions else (), strict=True):
+        found[direction] += pairs[first : first + size]
+        first += size
+    return {direction: some for direction, some in found.items() if some}

@@ -1,0 +1,197 @@
+"""One model, several pairs of languages: trained, translated, evaluated, served and exported by the commands that a user types.
+
+The languages are the names of numbers, word by word, so that a few hundred updates are enough to see that the tag before a source
+decides what it becomes.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from running_server import serving
+
+from interlingua.cli import main
+
+Told = tuple[int, str, str]
+Run = Callable[[str], Told]
+
+WORDS = {
+    "en": ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    "de": ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"],
+    "it": ["uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove", "dieci"],
+}
+PAIRS = ("en-de", "en-it", "de-en")
+SIZES = (
+    "--model.preset tiny --model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 64 --model.d-ff 128 --model.dropout 0 "
+    "--tokenization.kind word --batching.batch-tokens 512 --training.steps 400 --training.validate-every 200 "
+    "--training.warmup-steps 100 --training.peak-learning-rate 0.004 --training.schedule linear --training.threads 1"
+)
+
+
+def write(folder: Path) -> None:
+    """Write sentences of two to five numbers in each language, line by line the same."""
+    draw = random.Random(1)
+    for name, number in (("train", 500), ("valid", 60), ("test", 60)):
+        lines = [draw.choices(range(10), k=draw.randint(2, 5)) for _ in range(number)]
+        for code, words in WORDS.items():
+            text = "".join(" ".join(words[n] for n in line) + "\n" for line in lines)
+            (folder / f"{name}.{code}").write_text(text, encoding="utf-8")
+
+
+def flags_of(folder: Path) -> str:
+    sides = [pair.split("-") for pair in PAIRS]
+    named = {
+        "source": [folder / f"train.{source}" for source, _ in sides],
+        "target": [folder / f"train.{target}" for _, target in sides],
+        "valid-source": [folder / f"valid.{source}" for source, _ in sides],
+        "valid-target": [folder / f"valid.{target}" for _, target in sides],
+    }
+    flags = [f"--{flag} {path}" for flag, paths in named.items() for path in paths]
+    return " ".join([*flags, f"--corpus.directions {','.join(PAIRS)}"])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three pairs of languages, in a folder with the text."""
+    folder = tmp_path_factory.mktemp("many")
+    write(folder)
+    run_dir = folder / "run"
+    assert main(f"train {flags_of(folder)} {SIZES} --run-dir {run_dir}".split()) == 0
+    return run_dir
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_command(command: str) -> Told:
+        capsys.readouterr()
+        status = main(command.split())
+        return (status, *capsys.readouterr())
+
+    return run_command
+
+
+def test_the_tag_decides_the_language(trained: Path, run: Run) -> None:
+    text = trained.parent / "test.en"
+    for code in ("de", "it"):
+        status, out, _ = run(f"translate {trained} --to {code} --input {text}")
+        assert status == 0
+        expected = (trained.parent / f"test.{code}").read_text("utf-8")
+        right = sum(a == b for a, b in zip(out.splitlines(), expected.splitlines(), strict=True))
+        assert right > 50
+    status, out, _ = run(f"translate {trained} --to en --input {trained.parent / 'test.de'}")
+    assert (
+        sum(a == b for a, b in zip(out.splitlines(), text.read_text().splitlines(), strict=True))
+        > 50
+    )
+
+
+def test_a_language_must_be_told_and_known(trained: Path, run: Run) -> None:
+    status, _, err = run(f"translate {trained} one")
+    assert status == 2
+    assert (
+        f"{trained}: translates en-de, en-it, de-en; say into which language: --to de or it or en"
+        in err
+    )
+    status, _, err = run(f"translate {trained} --to fr one")
+    assert status == 2
+    assert "does not know fr: it reads en, de and writes de, it, en" in err
+    files = " ".join(f"--{side} {trained.parent}/test.en" for side in ("source", "reference"))
+    status, _, err = run(f"calibrate {trained} {files}")
+    assert status == 2
+    assert "a calibration is of one" in err
+
+
+def test_each_pair_is_evaluated_and_one_that_was_never_seen_is_called_so(
+    trained: Path, run: Run
+) -> None:
+    folder = trained.parent
+
+    def report(to: str, source: str, target: str) -> dict[str, object]:
+        files = f"--source {folder}/test.{source} --reference {folder}/test.{target}"
+        status, out, err = run(f"evaluate {trained} --to {to} {files} --json")
+        assert status == 0, err
+        assert ("zero-shot" in err) == (to == "de-it")
+        found: dict[str, object] = json.loads(out)
+        return found
+
+    seen, unseen = report("en-it", "en", "it"), report("de-it", "de", "it")
+    assert (seen["direction"], seen["zero_shot"]) == ("en-it", False)
+    assert (unseen["direction"], unseen["zero_shot"]) == ("de-it", True)
+    _, out, _ = run(
+        f"evaluate {trained} --to de-it --source {folder}/test.de --reference {folder}/test.it"
+    )
+    assert out.startswith("de-it (zero-shot: never trained on): 60 sentences, 1 reference")
+
+
+def test_a_file_is_translated_part_by_part_into_the_language_that_was_told(
+    trained: Path, run: Run, tmp_path: Path
+) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.en").write_text("one two\nthree four\n")
+    found = {}
+    for code in ("de", "it"):
+        assert (
+            run(f"translate {trained} --to {code} --input {texts} --output {tmp_path / code}")[0]
+            == 0
+        )
+        found[code] = (tmp_path / code / "a.en").read_text("utf-8")
+    assert found == {"de": "eins zwei\ndrei vier\n", "it": "uno due\ntre quattro\n"}
+    status, _, err = run(f"translate {trained} --to it --input {texts} --output {tmp_path / 'de'}")
+    assert status == 2
+    assert "another text, model or option" in err
+
+
+def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) -> None:
+    folder, text = tmp_path / "corrections", tmp_path / "one.txt"
+    text.write_text("one two\n")
+    told = ["--source", "one two", "--target", "due uno", "--corrections", str(folder)]
+    assert main(["correct", str(trained), "--to", "it", *told]) == 0
+    rest = f"--corrections {folder} --input {text}"
+    assert run(f"translate {trained} --to it {rest}")[1] == "due uno\n"
+    status, _, err = run(f"translate {trained} --to de {rest}")
+    assert status == 3
+    assert "its corrections are from en to it" in err
+
+
+def test_an_export_carries_the_tag_or_is_refused(trained: Path, run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    status, _, err = run(
+        f"export {trained} --format ctranslate2 --to it --output {tmp_path / 'it'}"
+    )
+    assert status == 0, err
+    assert "The first token of every source is `<2it>`." in (tmp_path / "it/README.md").read_text(
+        "utf-8"
+    )
+    for name in ("html", "marian", "argos"):
+        status, _, err = run(f"export {trained} --format {name} --to it --output {tmp_path / name}")
+        assert status != 0
+        assert "has no place for <2it>" in err or "is not installed" in err or "needs" in err
+        assert not (tmp_path / name).exists()
+    assert run(f"export {trained} --format ctranslate2 --output {tmp_path / 'x'}")[0] == 2
+
+
+def test_doctor_and_inspect_open_such_a_model(trained: Path, run: Run, tmp_path: Path) -> None:
+    _, out, err = run(f"doctor {trained}")
+    assert "unusable-model" not in out + err
+    assert run(f"inspect {trained} --to de one --output {tmp_path / 'figures'}")[0] == 0
+
+
+def test_one_model_serves_all_of_its_pairs(trained: Path) -> None:
+    with serving(trained) as server:
+        languages = {each["code"]: set(each["targets"]) for each in server.get("/languages").json}
+        assert languages == {"en": {"en", "de", "it"}, "de": {"de", "en", "it"}, "it": {"it"}}
+
+        def translated(source: str, target: str, text: str) -> str:
+            answer = server.post("/translate", q=text, source=source, target=target)
+            assert answer.status == 200, answer.body
+            found: str = answer.json["translatedText"]
+            return found
+
+        assert translated("en", "de", "one two") == "eins zwei"
+        assert translated("en", "it", "one two") == "uno due"
+        assert translated("de", "en", "drei vier") == "three four"
+        assert translated("de", "it", "drei vier") == "tre quattro"  # through English
+        assert server.post("/translate", q="x", source="en", target="fr").status == 400

@@ -1,0 +1,199 @@
+"""Several pairs of languages in one run: the tag of each source, the vocabulary, and validation pair by pair."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlingua.config import (
+    CorpusConfig,
+    ModelConfig,
+    RunConfig,
+    StartConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
+from interlingua.directions import Direction
+from interlingua.errors import ConfigError
+from interlingua.training.directions_of_run import pairs_by_direction, tag_ids
+from interlingua.training.prepare import Prepared, prepare, run_dir_of
+from interlingua.training.run import train
+from interlingua.translator import Translator
+
+EN = [f"the house {n} has {n % 7} doors" for n in range(60)]
+DE = [f"das haus {n} hat {n % 7} türen" for n in range(60)]
+RO = [f"casa {n} are {n % 7} uși" for n in range(60)]
+TEXTS = {"train.en": EN, "train.de": DE, "few.en": EN[:12], "few.ro": RO[:12], "valid.en": EN[:5]}
+TEXTS |= {"valid.de": DE[:5], "valid.ro": RO[:5]}
+DIRECTIONS = ("en-de", "en-ro")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in TEXTS.items():
+        Path(name).write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def config_with(**corpus: object) -> RunConfig:
+    files: dict[str, object] = {
+        "source": ("train.en", "few.en"),
+        "target": ("train.de", "few.ro"),
+        "valid_source": ("valid.en", "valid.en"),
+        "valid_target": ("valid.de", "valid.ro"),
+        "directions": DIRECTIONS,
+    }
+    return RunConfig(
+        corpus=CorpusConfig.model_validate(files | corpus),
+        tokenization=TokenizationConfig(kind="bpe", vocabulary_size=400, shared=True),
+        model=ModelConfig(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2),
+        training=TrainingConfig(device="cpu", threads=1, steps=2, validate_sentences=4),
+    )
+
+
+def first_ids(prepared: Prepared, part: str = "training") -> list[str]:
+    shards = getattr(prepared, part).shards
+    pieces = prepared.tokenizers.source.all_tokens()
+    return [pieces[int(shards.source(index)[0])] for index in range(len(shards))]
+
+
+def test_every_source_begins_with_the_tag_of_its_target(place: Path) -> None:
+    prepared = prepare(config_with())
+    assert first_ids(prepared) == ["<2de>"] * 60 + ["<2ro>"] * 12
+    assert first_ids(prepared, "validation") == ["<2de>"] * 5 + ["<2ro>"] * 5
+    assert prepared.folder.path == Path("runs/en-de-ro")
+    assert (prepared.source_lang, prepared.target_lang) == ("en", "de")
+
+
+def test_a_tag_of_a_file_stands_after_that_of_the_language_and_not_in_validation(
+    place: Path,
+) -> None:
+    prepared = prepare(config_with(tags=("", "<bt>")))
+    pieces = prepared.tokenizers.source.all_tokens()
+    corpus = prepared.config.corpus
+    assert tag_ids(corpus, prepared.tokenizers) == (
+        (pieces.index("<2de>"),),
+        (pieces.index("<2ro>"), pieces.index("<bt>")),
+    )
+    assert tag_ids(corpus, prepared.tokenizers, "validation") == (
+        (pieces.index("<2de>"),),
+        (pieces.index("<2ro>"),),
+    )
+
+
+def test_subword_sampling_keeps_the_tag(place: Path) -> None:
+    config = config_with()
+    sampled = config.tokenization.model_copy(update={"sampling": 0.5})
+    prepared = prepare(config.model_copy(update={"tokenization": sampled}))
+    pieces = prepared.tokenizers.source.all_tokens()
+    ids = prepared.training._ids(65, epoch=3)[0]
+    assert pieces[ids[0]] == "<2ro>"
+
+
+def test_pairs_split_off_keep_their_direction(place: Path) -> None:
+    prepared = prepare(config_with(valid_source=(), valid_target=(), valid_size=10))
+    data = prepared.validation
+    found = pairs_by_direction(data.shards, data.pairs, data.directions)
+    assert sum(map(len, found.values())) == len(data.shards)
+    for direction, pairs in found.items():
+        assert all(
+            pair.target.startswith("das" if direction.target == "de" else "casa") for pair in pairs
+        )
+
+
+def test_a_small_language_gets_pieces_by_its_weight_in_training(place: Path) -> None:
+    def length(temperature: float | None) -> int:
+        config = config_with(temperature=temperature)
+        tokens = config.tokenization.model_copy(update={"vocabulary_size": 320})
+        update = {"tokenization": tokens, "run_dir": Path(f"t{temperature}")}
+        return len(prepare(config.model_copy(update=update)).tokenizers.source.encode(RO[1]).ids)
+
+    assert length(1000.0) < length(None)
+
+
+def test_one_pair_of_languages_is_prepared_as_ever(place: Path) -> None:
+    one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
+    one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
+    prepared = prepare(config_with(**one))
+    assert prepared.directions == ()
+    assert not any("<2" in piece for piece in prepared.tokenizers.source.all_tokens())
+    assert prepared.training.shards.manifest.made_from["prefixes"] == []
+    assert run_dir_of(prepared.config).name == "en-de"
+
+
+def test_the_model_knows_its_pairs_and_says_so(place: Path) -> None:
+    result = train(config_with())
+    assert result.validation is not None
+    assert set(result.validation.directions) == set(DIRECTIONS)
+    records = [
+        json.loads(line) for line in (result.run_dir / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert set(next(each["directions"] for each in records if each["kind"] == "validation")) == set(
+        DIRECTIONS
+    )
+    told = json.loads((result.model_dir / "config.json").read_text())
+    assert told["directions"] == [["en", "de"], ["en", "ro"]]
+    card = (result.model_dir / "README.md").read_text()
+    assert "- en to de\n- en to ro\n" in card
+    assert "`<2de>`, `<2ro>`" in card
+    kept = [
+        json.loads(line)
+        for line in (result.model_dir / "validation.jsonl").read_text().splitlines()
+    ]
+    assert [each["direction"] for each in kept] == ["en-de"] * 5 + ["en-ro"] * 5
+    every = Translator.load_every(result.model_dir)
+    assert [(each.source_lang, each.target_lang) for each in every] == [("en", "de"), ("en", "ro")]
+    assert every[0].model is every[1].model
+    with pytest.raises(ConfigError, match="say into which language: --to de or ro"):
+        Translator.load(result.model_dir)
+    again = Translator.load(result.model_dir, to="ro")
+    assert again.translate(["the house 1"]) == every[1].translate(["the house 1"])
+    assert not again.is_zero_shot
+
+
+def test_a_mixture_of_languages_cannot_change_in_the_middle_of_a_run(place: Path) -> None:
+    train(config_with().model_copy(update={"run_dir": Path("run")}))
+    other = config_with(directions=("en-de", "en-it"))
+    with pytest.raises(ConfigError, match=r"was started with corpus\.directions"):
+        train(other.model_copy(update={"run_dir": Path("run")}))
+
+
+def test_fine_tuning_keeps_what_was_known_and_adds_a_language(place: Path) -> None:
+    start = train(config_with()).run_dir
+    files: dict[str, object] = {"source": ("few.ro",), "target": ("few.en",)}
+    files |= {"valid_source": ("valid.ro",), "valid_target": ("valid.en",)}
+    tuned = RunConfig(
+        run_dir=Path("tuned"),
+        corpus=CorpusConfig.model_validate(files | {"directions": ("ro-en",)}),
+        start=StartConfig(init_from=start, new_language=True),
+        training=TrainingConfig(device="cpu", threads=1, steps=2, validate_sentences=4),
+    )
+    old = tuned.model_copy(update={"start": StartConfig(init_from=start)})
+    with pytest.raises(ConfigError, match="and the corpus has ro-en; give --start"):
+        train(old)
+    with pytest.raises(ConfigError, match="say of every file which it is"):
+        train(tuned.model_copy(update={"corpus": CorpusConfig.model_validate(files)}))
+    model = train(tuned).model_dir
+    known = Translator.load(model, to="ro-en").directions
+    assert known == (Direction("ro", "en"), Direction("en", "de"), Direction("en", "ro"))
+
+
+def test_a_model_of_one_pair_becomes_one_of_several(place: Path) -> None:
+    one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
+    one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
+    start = train(config_with(**one)).run_dir
+    several = config_with().model_copy(
+        update={
+            "run_dir": Path("several"),
+            "tokenization": TokenizationConfig(),
+            "model": ModelConfig(),
+        }
+    )
+    begin = StartConfig(init_from=start, new_language=True)
+    result = train(several.model_copy(update={"start": begin}))
+    assert {each.text for each in result.differences} == {"validation en-de"}
+    assert Translator.load(result.model_dir, to="ro").directions == (
+        Direction("en", "de"),
+        Direction("en", "ro"),
+    )
