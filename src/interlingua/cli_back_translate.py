@@ -1,14 +1,20 @@
 """The ``back-translate`` command: text of the target language becomes a corpus with synthetic sources."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from interlingua.cli_flags import MachineFlags, SearchFlags, SyntheticFlags, ValidFlags
+from interlingua.cli_flags import (
+    MachineFlags,
+    SearchFlags,
+    SyntheticFlags,
+    ValidFlags,
+)
 from interlingua.cli_streams import print_json, refuse_missing_text, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
+    from interlingua.bulk.worker import Recipe
     from interlingua.config import RunConfig
     from interlingua.corpus.word_noise import WordNoise
     from interlingua.requests.request import TranslateOptions
@@ -38,6 +44,15 @@ class BackFlags:
     """Source of the genuine pairs, for the configuration that is written."""
     target: Path | None = None
     """Target of the genuine pairs."""
+    iterations: int | None = None
+    """Train, and so many times: the forward model on what the reverse model wrote, and between two such rounds the reverse model
+    on what the forward model wrote of --mono-source (Hoang et al. 2018)."""
+    mono_source: Path | None = None
+    """Text of the source language, one sentence a line; with --iterations of 2 or more."""
+    config: Path | None = None
+    """Configuration (TOML) of what is trained; all counts but its corpus."""
+    set: tuple[str, ...] = ()
+    """SECTION.KEY=VALUE, any value of that configuration; --section.key VALUE is the same."""
 
 
 CONFIG = "train.toml"
@@ -55,75 +70,299 @@ def back_translate(
     search: SearchFlags = _SEARCH,
     keep: SyntheticFlags = _SYNTHETIC,
     valid: ValidFlags = _VALID,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
-) -> None:
+) -> int:
     """Make synthetic sources for text of the target language, by a model of the opposite direction.
 
     Writes back-translated.SOURCE and back-translated.TARGET, and, given the genuine pairs, train.toml, which trains on both.
     The same command goes on where it was stopped. What the model is least sure of goes, and what clean would drop.
+    With --iterations it trains as well, forward and reverse models in turn.
 
     Args:
         reverse_model: run folder or model folder, which translates the target language into the source language.
         mono: text of the target language, one sentence a line.
         output: folder for the corpus.
+        to: language to translate into, of a model of several pairs (en), or both languages (ro-en).
     """
-    if (back.source is None) != (back.target is None):
-        raise ConfigError("--source and --target of the genuine pairs go together; give both")
-    for path in (mono, back.source, back.target, valid.valid_source, valid.valid_target):
-        refuse_missing_text(path)
-    from interlingua.bulk.worker import Recipe, open_translator
-    from interlingua.cli_synthetic import (
-        RUN,
-        TRANSLATED,
-        check_languages,
-        check_output,
-        describe,
-        in_words,
-        make_corpus,
-        save_run,
-    )
-    from interlingua.training.synthetic import SyntheticCorpus
-
-    recipe = Recipe(
-        model=reverse_model,
-        adapter=None,
-        device=machine.device,
-        dtype=search.dtype,
-        threads=machine.threads,
-        options=_options(back, search),
-        form="scored",
-    )
-    translator = open_translator(recipe)
-    check_languages(reverse_model, translator, mono, back.source)
-    job = SyntheticCorpus(
-        text=mono,
-        translated=output / TRANSLATED / mono.name,
-        source=output / f"back-translated.{translator.target_lang}",
-        target=output / f"back-translated.{translator.source_lang}",
-        text_is="target",
-        keep=keep.keep,
-        min_score=keep.min_score,
-        noise=_noise(back),
-    )
-    config = _config(job, back, valid, output / RUN)
-    own = (job.source.name, job.target.name, CONFIG, RUN)
+    _check(back)
     read = (back.source, back.target, valid.valid_source, valid.valid_target)
-    check_output(output, own, (mono, *read))
-    written = make_corpus(recipe, translator, job, keep)
-    if written is None:
-        return
-    told = describe(
-        written, job, recipe, output, method=back.method, tag=back.tag, weight=back.weight
-    )
-    if back.source is not None:
-        save_run(config, output / CONFIG)
+    for path in (mono, back.mono_source, back.config, *read):
+        refuse_missing_text(path)
+    work = _Work(back, search, keep, machine, to)
+    if back.iterations is not None:
+        return _in_turn(work, reverse_model, mono, output, valid)
+    found = work.make(reverse_model, mono, output, (back.source, back.target), valid)
+    if found is None:
+        return 0
+    told, words = found
     if keep.json:
         print_json(told)
-        return
-    say(in_words(written, job))
+    else:
+        say(words)
+    return 0
 
 
 back_translate.__name__ = "back-translate"  # what it is called
+
+
+def _check(back: BackFlags) -> None:
+    """Refuse flags that do not go together."""
+    if (back.source is None) != (back.target is None):
+        raise ConfigError("--source and --target of the genuine pairs go together; give both")
+    if back.iterations is None:
+        if back.mono_source is not None:
+            raise ConfigError("--mono-source goes with --iterations; give both")
+        return
+    if back.iterations < 1:
+        raise ConfigError(f"--iterations must be at least 1, not {back.iterations}")
+    if back.source is None:
+        raise ConfigError(
+            "--iterations trains on the genuine pairs too; give --source and --target"
+        )
+    if back.iterations > 1 and back.mono_source is None:
+        raise ConfigError(
+            "--iterations of 2 or more trains the reverse model too, on text of the source language; give --mono-source"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """How corpora are made, whichever model makes them of whichever text."""
+
+    back: BackFlags
+    search: SearchFlags
+    keep: SyntheticFlags
+    machine: MachineFlags
+    to: str | None
+
+    def recipe(self, model: Path) -> "Recipe":
+        """Return how a model is opened and asked."""
+        from interlingua.bulk.worker import Recipe
+
+        return Recipe(
+            model=model,
+            adapter=None,
+            device=self.machine.device,
+            dtype=self.search.dtype,
+            threads=self.machine.threads,
+            options=_options(self.back, self.search),
+            form="scored",
+            to=self.to,
+        )
+
+    def make(
+        self,
+        model: Path,
+        mono: Path,
+        output: Path,
+        genuine: tuple[Path | None, Path | None],
+        valid: ValidFlags,
+    ) -> tuple[dict[str, Any], str] | None:
+        """Write one corpus and its configuration; return what to tell of it, or None after a dry run."""
+        from interlingua.bulk.worker import open_translator
+        from interlingua.cli_synthetic import (
+            RUN,
+            TRANSLATED,
+            check_languages,
+            check_output,
+            describe,
+            in_words,
+            make_corpus,
+            save_run,
+        )
+        from interlingua.training.synthetic import SyntheticCorpus
+
+        back, keep, recipe = self.back, self.keep, self.recipe(model)
+        translator = open_translator(recipe)
+        check_languages(model, translator, mono, genuine[0])
+        job = SyntheticCorpus(
+            text=mono,
+            translated=output / TRANSLATED / mono.name,
+            source=output / f"back-translated.{translator.target_lang}",
+            target=output / f"back-translated.{translator.source_lang}",
+            text_is="target",
+            keep=keep.keep,
+            min_score=keep.min_score,
+            noise=_noise(back),
+        )
+        config = self.config(job, genuine, valid, output / RUN)
+        own = (job.source.name, job.target.name, CONFIG, RUN)
+        check_output(output, own, (mono, *genuine, valid.valid_source, valid.valid_target))
+        written = make_corpus(recipe, translator, job, keep)
+        if written is None:
+            return None
+        told = describe(
+            written, job, recipe, output, method=back.method, tag=back.tag, weight=back.weight
+        )
+        if genuine[0] is not None:
+            save_run(config, output / CONFIG)
+        return told, in_words(written, job)
+
+    def config(
+        self,
+        job: "SyntheticCorpus | None",
+        genuine: tuple[Path | None, Path | None],
+        valid: ValidFlags,
+        run_dir: Path,
+    ) -> "RunConfig":
+        """Return a configuration that trains on the synthetic pairs, after the genuine ones if they are known.
+
+        Raises:
+            ConfigError: a tag or weight that the configuration does not take, or half of the validation text.
+        """
+        from interlingua.config_files import load_config
+
+        pairs = [genuine, *([(job.source, job.target)] if job else [])]
+        known = [pair for pair in pairs if None not in pair]
+        chosen: dict[str, str | tuple[str, ...]] = {
+            "run_dir": str(run_dir),
+            "corpus.source": tuple(str(source) for source, _ in known),
+            "corpus.target": tuple(str(target) for _, target in known),
+        }
+        if job is not None:
+            others = len(known) - 1
+            chosen |= {
+                "corpus.weights": ",".join(["1"] * others + [f"{self.back.weight:g}"]),
+                "corpus.tags": ",".join([""] * others + [self.back.tag]),
+                "corpus.source_lang": job.source.suffix.removeprefix("."),
+                "corpus.target_lang": job.target.suffix.removeprefix("."),
+            }
+        for name in ("valid_source", "valid_target"):
+            if (path := getattr(valid, name)) is not None:
+                chosen[f"corpus.{name}"] = str(path)
+        asked, mixed = self.asked(), load_config(None, chosen)
+        corpus = mixed.corpus.model_copy(update={"noise": asked.corpus.noise})
+        return asked.model_copy(update={"run_dir": mixed.run_dir, "corpus": corpus})
+
+    def asked(self) -> "RunConfig":
+        """Return what the user asks of the training; what it says of a corpus does not count."""
+        from interlingua.cli_flags import RunFlags
+        from interlingua.config_files import load_config
+
+        overrides = RunFlags(set=self.back.set).to_overrides()
+        if self.back.iterations is not None:  # else it is told to train, which comes later
+            machine = {"threads": self.machine.threads, "device": self.machine.device}
+            told = {name: value for name, value in machine.items() if value not in (None, "auto")}
+            overrides = {**{f"training.{n}": str(value) for n, value in told.items()}, **overrides}
+        return load_config(self.back.config, overrides)
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that decides what comes out, besides the text."""
+        asked = self.asked().model_dump(mode="json", exclude={"corpus", "run_dir"})
+        of_the_machine = ("training.threads", "training.device", "training.worker_timeout")
+        training = {
+            f"{section}.{name}": value
+            for section, values in asked.items()
+            for name, value in values.items()
+        }
+        return {
+            **{key: value for key, value in training.items() if key not in of_the_machine},
+            **{f"search.{name}": value for name, value in asdict(self.search).items()},
+            "method": self.back.method,
+            "temperature": self.back.temperature,
+            "top_k": self.back.top_k,
+            "seed": self.back.seed,
+            "tag": self.back.tag,
+            "weight": self.back.weight,
+            "keep": self.keep.keep,
+            "min_score": self.keep.min_score,
+        }
+
+
+def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags) -> int:
+    """Train forward and reverse models in turn; return the exit status."""
+    from interlingua.bulk.worker import open_translator
+    from interlingua.cli_bulk import waiting_parts
+    from interlingua.cli_rounds import ROUNDS, Rounds, Side, tell_cost, train_in_turn
+    from interlingua.cli_streams import note
+    from interlingua.cli_synthetic import RUN, TRANSLATED, check_languages, measure_cost
+    from interlingua.corpus.lines import count_lines
+
+    back, keep = work.back, work.keep
+    assert back.iterations is not None
+    assert back.source is not None
+    assert back.target is not None
+    forward = Side(mono, back.source, back.target, valid.valid_source, valid.valid_target)
+    reverse = None
+    if back.mono_source is not None and back.iterations > 1:
+        reverse = Side(
+            back.mono_source, back.target, back.source, valid.valid_target, valid.valid_source
+        )
+    rounds = Rounds(back.iterations, output, reverse_model, forward, reverse)
+    _refuse_a_foreign_folder(output, ROUNDS)
+    genuine = work.config(None, (back.source, back.target), valid, output / RUN)
+    if not (output / ROUNDS).exists():
+        recipe = work.recipe(reverse_model)
+        translator = open_translator(recipe)
+        check_languages(reverse_model, translator, mono, back.source)
+        place = rounds.folder(1, "forward") / TRANSLATED
+        if waiting := waiting_parts(mono, place, recipe, keep.part_lines):
+            cost = measure_cost(waiting, recipe, translator)
+            texts = [(mono, cost.lines, cost.seconds)]
+            if (
+                reverse is not None
+            ):  # the forward model is not there yet, and is taken to be as fast
+                share = reverse.mono.stat().st_size / max(mono.stat().st_size, 1)
+                texts.append((reverse.mono, count_lines(reverse.mono), cost.seconds * share))
+            note(tell_cost(rounds, genuine, texts))
+    if keep.dry_run:
+        return 0
+
+    def make(model: Path, side: Side, place: Path) -> Path:
+        own = replace(work, to=work.to if model == reverse_model else None)
+        own.make(
+            model,
+            side.mono,
+            place,
+            (side.source, side.target),
+            ValidFlags(side.valid_source, side.valid_target),
+        )
+        return place / CONFIG
+
+    told = {
+        "reverse_model": str(reverse_model),
+        "text": str(mono),
+        **({"text_of_source": str(back.mono_source)} if back.mono_source else {}),
+        **work.settings(),
+    }
+    status, done = train_in_turn(rounds, make, RUN, told)
+    if keep.json:
+        print_json({"rounds": done, "finished": status == 0})
+    else:
+        say(_describe(done) + ("" if status == 0 else "stopped; the same command goes on\n"))
+    return status
+
+
+def _refuse_a_foreign_folder(output: Path, name: str) -> None:
+    """Raise an OutputError if the folder holds something else than rounds."""
+    from interlingua.errors import OutputError
+
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; give the name of a folder")
+    if output.is_dir():
+        others = {each.name for each in output.iterdir() if not each.name.startswith(".")}
+        others -= {name}
+        if others := {each for each in others if not each.startswith("round-")}:
+            raise OutputError(
+                f"{output}: holds {min(others)}, which this command did not write; give another --output"
+            )
+
+
+def _describe(done: "list[dict[str, Any]]") -> str:
+    """Tell a person what each training came to, and which model is the best."""
+    lines = []
+    best: tuple[float, str] | None = None
+    for each in done:
+        bleu = each["validation"]["bleu"] if each["validation"] else 0.0
+        lines.append(
+            f"round {each['round']}, {each['model']}: validation BLEU {bleu:.2f}, {each['run']}"
+        )
+        if each["model"] == "forward" and (best is None or bleu > best[0]):
+            best = (bleu, each["run"])
+    if best is not None:
+        lines.append(f'next: interlingua translate {best[1]} "..."')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _options(back: BackFlags, search: SearchFlags) -> "TranslateOptions":
@@ -147,31 +386,3 @@ def _noise(back: BackFlags) -> "WordNoise | None":
     from interlingua.corpus.word_noise import WordNoise
 
     return WordNoise(seed=back.seed) if back.method == "noised-beam" else None
-
-
-def _config(
-    job: "SyntheticCorpus", back: BackFlags, valid: ValidFlags, run_dir: Path
-) -> "RunConfig":
-    """Return a configuration that trains on the synthetic pairs, after the genuine ones if they are known.
-
-    Raises:
-        ConfigError: a tag or weight that the configuration does not take, or half of the validation text.
-    """
-    from interlingua.config_files import load_config
-
-    pairs = [(back.source, back.target), (job.source, job.target)]
-    known = [pair for pair in pairs if None not in pair]
-    genuine = len(known) - 1
-    chosen: dict[str, str | tuple[str, ...]] = {
-        "run_dir": str(run_dir),
-        "corpus.source": tuple(str(source) for source, _ in known),
-        "corpus.target": tuple(str(target) for _, target in known),
-        "corpus.weights": ",".join([*("1" for _ in range(genuine)), f"{back.weight:g}"]),
-        "corpus.tags": ",".join([*("" for _ in range(genuine)), back.tag]),
-        "corpus.source_lang": job.source.suffix.removeprefix("."),
-        "corpus.target_lang": job.target.suffix.removeprefix("."),
-    }
-    for name in ("valid_source", "valid_target"):
-        if (path := getattr(valid, name)) is not None:
-            chosen[f"corpus.{name}"] = str(path)
-    return load_config(None, chosen)

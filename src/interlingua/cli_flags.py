@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _SETTING = re.compile(r"--([A-Za-z][\w-]*\.[\w.-]+)(?:=(.*))?", re.DOTALL)
-_WITH_SETTINGS = ("ablate", "train", "prepare", "plan")
+_WITH_SETTINGS = ("ablate", "back-translate", "train", "prepare", "plan")
 _WITH_TEXT = ("translate", "tokenize")
 _SECTIONS = {
     "run_dir": "",

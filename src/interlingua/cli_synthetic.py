@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "describe",
     "in_words",
     "make_corpus",
+    "measure_cost",
     "save_run",
     "width_of",
 ]
@@ -111,15 +112,32 @@ def make_corpus(
     if not count_lines(job.text):
         raise CorpusError(f"{job.text}: is empty; give a file with one sentence a line")
     if waiting:
-        note(tell_cost(waiting, recipe, translator))
+        note(measure_cost(waiting, recipe, translator).in_words())
     if flags.dry_run:
         return None
     translate_files(str(job.text), str(folder), recipe, ShowFlags(part_lines=flags.part_lines))
     return write_synthetic(job)
 
 
-def tell_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> str:
-    """Translate a few lines from all over the text, and tell how long the rest will take."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How long it takes to translate a text, found out by some of its lines."""
+
+    lines: int
+    seconds: float
+    sampled: int
+    sample_seconds: float
+
+    def in_words(self) -> str:
+        """Tell it to a person."""
+        return (
+            f"{self.lines:,} lines to translate, about {duration(self.seconds)} "
+            f"({self.sampled} of them took {self.sample_seconds:.1f} s)"
+        )
+
+
+def measure_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> Cost:
+    """Translate a few lines from all over the text, and reckon how long all will take."""
     parts = [waiting[place * len(waiting) // 4] for place in range(4)]
     lines = [line for part in dict.fromkeys(parts) for line in part.read()]
     step = max(1, len(lines) // SAMPLE_LINES)
@@ -129,10 +147,8 @@ def tell_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -
     seconds = time.monotonic() - started
     taken = sum(len(line.encode("utf-8")) + 1 for line in sample)
     whole = sum(part.end - part.start for part in waiting)
-    return (
-        f"{sum(part.num_lines for part in waiting):,} lines to translate, about "
-        f"{duration(seconds * whole / max(taken, 1))} ({len(sample)} of them took {seconds:.1f} s)"
-    )
+    number = sum(part.num_lines for part in waiting)
+    return Cost(number, seconds * whole / max(taken, 1), len(sample), seconds)
 
 
 def in_words(written: Written, job: SyntheticCorpus) -> str:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from interlingua import cli_rounds
+from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Worker
 from interlingua.cli import main
+from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines
 
@@ -120,6 +123,73 @@ def test_a_dry_run_tells_the_cost_and_writes_nothing(capsys: Capture) -> None:
     assert not Path("small").exists()
 
 
+TINY = (
+    "--training.minutes 1 --training.steps 3 --training.validate-every 3 --training.validate-sentences 4 --model.encoder-layers 1 "
+    "--model.decoder-layers 1 --model.d-model 8 --model.d-ff 16 --model.heads 2 --training.average-last 1"
+)
+TURNS = f"{BACK} --iterations 2 --mono-source mono.reverse --keep 1 {TINY}"
+
+
+def test_forward_and_reverse_models_are_trained_in_turn(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES[:20]))
+    dry = run(f"{TURNS} --dry-run", capsys)[1]
+    assert "2 rounds: 3 trainings of 60 s each at most, and" in dry
+    assert "80 lines of mono.digits 2 times and 20 lines of mono.reverse 1 time translated" in dry
+    assert not Path("more").exists()
+    # The models of three updates write nothing that the filter would let through, so the text of each is told.
+    written: list[tuple[str, str]] = []
+    translate = Worker.translate
+
+    def write_the_truth(self: Worker, part: Part) -> object:
+        written.append((str(self._recipe.model), Path(part.source).name))
+        _, marks = translate(self, part)
+        lines = [json.dumps([[line[::-1], -0.1, []]]) for line in part.read()]
+        return "".join(f"{line}\n" for line in lines), marks
+
+    monkeypatch.setattr(Worker, "translate", write_the_truth)
+    steps: list[str] = []
+    train = cli_rounds.train
+
+    def stop_at_the_third(config: RunConfig) -> object:
+        steps.append(str(config.run_dir))
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return train(config)
+
+    monkeypatch.setattr(cli_rounds, "train", stop_at_the_third)
+    assert main(TURNS.split()) == 130
+    monkeypatch.setattr(cli_rounds, "train", train)
+    out, err = run(TURNS, capsys)
+    assert "round 2 of 2: the forward model" in err
+    assert "round 1 of 2" not in err
+    assert steps == [
+        f"more/round-{n}/{m}/run" for n, m in ((1, "forward"), (1, "reverse"), (2, "forward"))
+    ]
+    assert list(dict.fromkeys(written)) == [
+        ("model", "mono.digits"),
+        ("more/round-1/forward/run", "mono.reverse"),
+        ("more/round-1/reverse/run", "mono.digits"),
+    ]
+    assert out.count("validation BLEU") == 3
+    reverse = load_config(Path("more/round-1/reverse/train.toml"))
+    assert reverse.corpus.source == (
+        Path("train.digits"),
+        Path("more/round-1/reverse/back-translated.digits"),
+    )
+    assert reverse.corpus.valid_source == (Path("valid.digits"),)
+    assert reverse.training.steps == 3
+    told = json.loads(Path("more/rounds.json").read_text())
+    assert [(each["round"], each["model"]) for each in told["done"]] == [
+        (1, "forward"),
+        (1, "reverse"),
+        (2, "forward"),
+    ]
+    assert main([*TURNS.split(), "--training.seed", "2"]) == 2
+    assert "more: was begun with training.seed = 1, not 2" in capsys.readouterr().err
+
+
 def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     # The reference is the teacher's second best.
     found = run("translate model --input mono.digits --beam-size 5 --n-best 2", capsys)[0]
@@ -175,6 +245,22 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
             "back-translate model --mono mono.digits --output o --source train.digits --target train.reverse",
             2,
             "of the other direction",
+        ),
+        ("back-translate model --mono mono.digits --output o --iterations 2", 2, "give --source"),
+        (
+            "back-translate model --mono mono.digits --output o --mono-source mono.digits",
+            2,
+            "goes with --iterations",
+        ),
+        (
+            "back-translate model --mono mono.digits --output o --iterations 2 --source train.reverse --target train.digits",
+            2,
+            "give --mono-source",
+        ),
+        (
+            "back-translate model --mono mono.digits --output full --iterations 1 --source train.reverse --target train.digits",
+            6,
+            "full: holds other.txt",
         ),
         ("distill --source mono.digits --output o", 2, "no teacher is given"),
         ("distill model --source none.digits --output o", 3, "none.digits: no such file"),
