@@ -130,6 +130,17 @@ prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as p
 prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, speed (hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_distill.py
 
+.PHONY: prove-transfer
+prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from English-German, three seeds (three hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_transfer.py
+
+.PHONY: prove-presets prove-quality
+prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (18 hours; the same again resumes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_presets.py
+
+prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (days on two cores; the same again resumes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_quality.py
+
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
 	$(BIN)/python benchmarks/prove_resume.py
 

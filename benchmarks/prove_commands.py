@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Timed", "corpora", "describe_machine", "evaluate", "record", "run"]
+__all__ = ["Timed", "cleaned", "corpora", "describe_machine", "evaluate", "record", "run"]
 
 RECORD = Path(__file__).parent / "RESULTS.md"
 _PREFACE = """# How fast
@@ -64,6 +64,22 @@ def corpora() -> Path:
     if not folder:
         sys.exit("set INTERLINGUA_DATA to the folder of the corpora first")
     return Path(folder)
+
+
+def cleaned(corpus: Path, place: Path, source: str, target: str) -> Path:
+    """Clean the training part of a corpus, so that nothing of its validation and test parts is in it; return the two files but
+    for their suffixes. What is cleaned already is not cleaned again."""
+    if not (place / f"train.{target}").exists():
+        held_out = [
+            word
+            for part in ("valid", "test")
+            for side, code in (("source", source), ("target", target))
+            for word in (f"--{part}-{side}", str(corpus / f"{part}.{code}"))
+        ]
+        sides = ("--source", str(corpus / f"train.{source}"))
+        sides += ("--target", str(corpus / f"train.{target}"))
+        print(run("clean", *sides, *held_out, "--output", str(place)).output)
+    return place / "train"
 
 
 def describe_machine() -> str:

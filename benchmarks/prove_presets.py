@@ -1,0 +1,192 @@
+"""Are the automatic choices good? Each against the best of a random search at equal budget, from 1,000 pairs to 29,000.
+
+For 1,000, 3,000, 10,000 and 29,000 pairs of Multi30k English-German, and for the cleaned RO-STS Romanian-English, one model is
+trained as ``train`` chooses by itself, and twenty with vocabulary, sizes, dropout, subword sampling, R-Drop, averaging and learning
+rate drawn at random, all for the same minutes. The best of the twenty is the one that validates best. The learning curve of the
+automatic choice, with 95 % intervals, is drawn to a file. Restartable: what is trained or evaluated is not done again.
+"""
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prove_commands import cleaned, corpora, describe_machine, evaluate, run
+
+from interlingua.corpus.lines import read_lines, write_lines
+
+SIZES = (1_000, 3_000, 10_000, 29_000)
+ALLOWED = 0.5
+"""BLEU that the automatic choice may lie below the best of the search."""
+
+PATIENT = "--training.patience 1000"
+"""A trial uses its minutes up; when to stop is part of the automatic choice."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "tokenization.kind": ("bpe", "unigram"),
+    "tokenization.vocabulary-size": ("500", "1000", "2000", "4000", "8000"),
+    "tokenization.shared": ("true", "false"),
+    "tokenization.sampling": ("0", "0.1"),
+    "batching.batch-tokens": ("1024", "2048", "4096"),
+    "model.d-model": ("128", "192", "256"),
+    "model.encoder-layers": ("2", "3", "4", "6"),
+    "model.decoder-layers": ("1", "2", "3", "4"),
+    "model.dropout": ("0.1", "0.2", "0.3", "0.4"),
+    "training.r-drop": ("0", "0", "5"),
+    "training.average-last": ("1", "5"),
+    "training.schedule": ("linear", "cosine", "inverse-sqrt"),
+    "training.peak-learning-rate": ("0.0005", "0.001", "0.002", "0.003"),
+    "training.warmup-steps": ("100", "300", "600"),
+}
+"""What is drawn; feed-forward layers are four times as wide as the model, with heads of 32."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A corpus, each part two files but for their suffixes."""
+
+    name: str
+    train: Path
+    valid: Path
+    test: Path
+    source: str
+    target: str
+    pairs: int
+
+
+def main() -> None:
+    """Do what is missing, and end with status 1 if an automatic choice is too far below the best."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-presets"))
+    parser.add_argument("--minutes", type=float, default=10.0, help="of each training")
+    parser.add_argument("--updates", type=int, help="of each training instead, to try the script")
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", help="one task, such as multi30k-1000 or ro-en")
+    parser.add_argument("--figure", type=Path, default=Path("docs/images/learning-curve.png"))
+    flags = parser.parse_args()
+    print(describe_machine())
+    budget = f"--training.minutes {flags.minutes}"
+    if flags.updates:
+        budget = f"--training.steps {flags.updates} --training.validate-every {flags.updates}"
+    budget += f" --training.threads {flags.threads}"
+    wanted = tasks(flags.runs)
+    if flags.only:
+        wanted = [task for task in wanted if task.name == flags.only]
+    found = {task: measure(task, flags.runs / task.name, budget, flags.trials) for task in wanted}
+    good = [tell(task, *of) for task, of in found.items()]
+    if not flags.only:
+        draw({task: of[0] for task, of in found.items()}, flags.figure)
+    sys.exit(0 if all(good) else 1)
+
+
+def tasks(place: Path) -> list[Task]:
+    """Cut the corpora."""
+    multi, small = corpora() / "multi30k_en_de", corpora() / "ro_en/sts"
+    found = []
+    for size in SIZES:
+        some = place / "text" / f"multi30k-{size}"
+        for code in ("en", "de"):
+            write_lines(some.with_suffix(f".{code}"), read_lines(multi / f"train.{code}")[:size])
+        parts = (some, multi / "valid", multi / "test_2016_flickr")
+        found.append(Task(f"multi30k-{size}", *parts, "en", "de", size))
+    text = cleaned(small, place / "text/ro-en", "ro", "en")
+    pairs = len(read_lines(text.with_suffix(".en")))
+    return [*found, Task("ro-en", text, small / "valid", small / "test", "ro", "en", pairs)]
+
+
+def measure(
+    task: Task, place: Path, budget: str, trials: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the automatic choice and each trial came to."""
+    automatic = train(task, place / "automatic", budget)
+    drawn = random.Random(f"presets {task.name}")
+    others = []
+    for number in range(1, trials + 1):
+        chosen = {key: drawn.choice(values) for key, values in CHOICES.items()}
+        width = int(chosen["model.d-model"])
+        chosen |= {"model.d-ff": str(4 * width), "model.heads": str(width // 32)}
+        settings = " ".join(f"--{key} {value}" for key, value in chosen.items())
+        others.append(train(task, place / f"trial-{number:02}", f"{budget} {PATIENT} {settings}"))
+    return automatic, others
+
+
+def train(task: Task, run_dir: Path, options: str) -> dict[str, Any]:
+    """Train and evaluate, or find it done; return validation and test BLEU with what was chosen."""
+    kept = run_dir / "measured.json"
+    if not kept.exists():
+        sides = [
+            word
+            for kind, path in (("", task.train), ("valid-", task.valid))
+            for side, code in (("source", task.source), ("target", task.target))
+            for word in (f"--{kind}{side}", f"{path}.{code}")
+        ]
+        timed = run("train", *sides, "--run-dir", str(run_dir), "--json", *options.split())
+        told = json.loads(timed.output)
+        test = (Path(f"{task.test}.{code}") for code in (task.source, task.target))
+        scores = evaluate(str(run_dir), *test, "--metrics", "bleu")["scores"][0]
+        measured = {
+            "run": str(run_dir),
+            "options": options,
+            "validation": told["validation"]["bleu"],
+            "steps": told["steps"],
+            "bleu": scores["value"],
+            "low": scores["low"],
+            "high": scores["high"],
+            "signature": scores["signature"],
+        }
+        kept.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    return found
+
+
+def tell(task: Task, automatic: dict[str, Any], others: list[dict[str, Any]]) -> bool:
+    """Print how far the automatic choice is from the best; tell whether that is near enough."""
+    best = max(others, key=lambda each: each["validation"])
+    luckiest = max(each["bleu"] for each in others)
+    behind = best["bleu"] - automatic["bleu"]
+    print(
+        f"{task.name}, {task.pairs:,} pairs: automatic BLEU {automatic['bleu']:.2f} ({automatic['low']:.2f} to "
+        f"{automatic['high']:.2f}), best of {len(others)} by validation {best['bleu']:.2f} ({-behind:+.2f} for the automatic "
+        f"choice), highest of all on the test set {luckiest:.2f}: {'near enough' if behind <= ALLOWED else 'NOT near enough'}"
+    )
+    print(f"  the best: {best['options']}")
+    print(f"  {automatic['signature']}")
+    return bool(behind <= ALLOWED)
+
+
+def draw(found: dict[Task, dict[str, Any]], path: Path) -> None:
+    """Draw BLEU by the number of pairs, with 95 % intervals."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    curve = [(task.pairs, of) for task, of in found.items() if task.name.startswith("multi30k")]
+    for label, points in (
+        ("Multi30k English-German", curve),
+        (
+            "RO-STS Romanian-English",
+            [(t.pairs, of) for t, of in found.items() if t.name == "ro-en"],
+        ),
+    ):
+        middle = [of["bleu"] for _, of in points]
+        spread = [
+            [of["bleu"] - of["low"] for _, of in points],
+            [of["high"] - of["bleu"] for _, of in points],
+        ]
+        axes.errorbar(
+            [pairs for pairs, _ in points], middle, spread, marker="o", capsize=3, label=label
+        )
+    axes.set(xscale="log", xlabel="sentence pairs", ylabel="BLEU on the test set")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    print(f"figure: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""All figures of quality from little data, one proof after the other, in hours; the same command goes on where it was stopped.
+
+What is proved is not proved again; a proof that failed is tried again, and takes up what it has. Each is a script of its own, with
+its own folder in runs/, and can be run by itself. The end is one line a proof, and status 1 if a promise was not kept.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine
+
+HERE = Path(__file__).parent
+PROOFS = {
+    "corrections": "prove_corrections.py",
+    "finetune": "prove_finetune.py",
+    "robustness": "prove_robustness.py",
+    "distill": "prove_distill.py",
+    "transfer": "prove_transfer.py",
+    "back-translation": "prove_back_translation.py",
+    "presets": "prove_presets.py",
+}
+"""Shortest first, so that most is known soon."""
+
+
+def main() -> None:
+    """Run what is not proved yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-quality"))
+    parser.add_argument("--only", choices=PROOFS, nargs="+", default=list(PROOFS))
+    parser.add_argument("--again", action="store_true", help="also what is proved already")
+    flags = parser.parse_args()
+    corpora()  # before anything is begun
+    print(describe_machine(), flush=True)
+    kept = flags.runs / "proved.json"
+    flags.runs.mkdir(parents=True, exist_ok=True)
+    proved: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    failed = []
+    for name in flags.only:
+        if name in proved and not flags.again:
+            print(f"{name}: proved already, see {flags.runs / name}.txt")
+            continue
+        seconds, status = prove(name, flags.runs / f"{name}.txt")
+        if status == 0:
+            proved[name] = round(seconds)
+            kept.write_text(json.dumps(proved, indent=2) + "\n", encoding="utf-8")
+        else:
+            failed.append(name)
+    for name in flags.only:
+        told = "NOT proved" if name in failed else f"proved in {proved[name] / 60:,.0f} minutes"
+        print(f"{name}: {told} ({flags.runs / name}.txt)")
+    sys.exit(1 if failed else 0)
+
+
+def prove(name: str, log: Path) -> tuple[float, int]:
+    """Run one proof; what it prints is shown, and kept."""
+    print(f"== {name}: {PROOFS[name]}", flush=True)
+    started = time.monotonic()
+    command = [sys.executable, "-u", str(HERE / PROOFS[name])]
+    with (
+        log.open("w", encoding="utf-8") as file,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            file.write(line)
+            file.flush()
+    return time.monotonic() - started, process.returncode
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""From a big pair of languages to a small one: English-Romanian from 2,000 pairs, with fresh weights and with those of English-German.
+
+A model of Tatoeba English-German is trained once. Then, for each seed, English-Romanian is learnt from 2,000 pairs of the captions,
+news and forums of RO-STS: alone, as ``train`` chooses for so little text; and beginning with the weights of English-German, with new
+pieces for the words of Romanian (Zoph et al. 2016, Kocmi and Bojar 2018). With --together a third model learns both pairs at once,
+with a tag before every source. Restartable: what is trained or translated is not done again.
+"""
+
+import argparse
+import statistics
+import sys
+from pathlib import Path
+
+from prove_commands import cleaned, corpora, describe_machine, run
+
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare
+
+BASE = (
+    "--model.preset small --model.d-ff 512 --model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 8000 "
+    "--tokenization.shared true --batching.batch-tokens 4096 --training.schedule linear --training.warmup-steps 500 "
+    "--training.peak-learning-rate 0.002 --training.validate-every 500 --training.seed 1"
+)
+TUNED = (
+    "--start.new-language true --start.new-pieces 1500 --training.epochs 60 --training.peak-learning-rate 0.001 "
+    "--training.patience 10"
+)
+WANTED = 3.0
+"""BLEU that the weights of another pair must be worth, with p below 0.05 for every seed."""
+
+
+def main() -> None:
+    """Do what is missing, and end with status 1 if transfer gains too little."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-transfer"))
+    parser.add_argument("--pairs", type=int, default=2_000)
+    parser.add_argument("--base-minutes", type=float, default=40.0, help="of English-German")
+    parser.add_argument("--minutes", type=float, default=20.0, help="of each other, at most")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--updates", type=int, help="of each training, to try the script out")
+    parser.add_argument("--together", action="store_true", help="train both pairs at once as well")
+    flags = parser.parse_args()
+    print(describe_machine())
+    place, big, small = flags.runs, corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
+    some = choose_pairs(small, place, flags.pairs)
+    common = f"--training.threads {flags.threads}"
+    if flags.updates:
+        common += f" --training.steps {flags.updates} --training.validate-every {flags.updates}"
+    minutes = f"{common} --training.minutes {flags.minutes}"
+    base = place / "base"
+    text = [(big / "train", "de", big / "valid")]
+    train(base, text, f"{BASE} {common} --training.minutes {flags.base_minutes}")
+    new = [(some, "ro", small / "valid")]
+    outputs: dict[str, list[list[str]]] = {"alone": [], "transfer": []}
+    for seed in range(1, flags.seeds + 1):
+        seeded = f"{minutes} --training.seed {seed}"
+        of = place / f"seed-{seed}"
+        train(of / "alone", new, seeded)
+        train(of / "transfer", new, f"--init-from {base} {TUNED} {seeded}")
+        for name, found in outputs.items():
+            found.append(translated(of / name, small / "test", flags.threads))
+    if flags.together:
+        options = f"{BASE} {common} --training.minutes {flags.base_minutes} --corpus.temperature 5"
+        train(place / "together", [*text, *new], f"{options} --corpus.directions en-de,en-ro")
+        found = translated(place / "together", small / "test", flags.threads, "--to", "ro")
+        outputs["together, one seed"] = [found]
+    sys.exit(0 if tell(outputs, read_lines(small / "test.ro")) else 1)
+
+
+def choose_pairs(small: Path, place: Path, number: int) -> Path:
+    """Take some of the training pairs at even distances, none of which is in the test or validation part."""
+    clean, some = cleaned(small, place / "cleaned", "en", "ro"), place / "some"
+    for code in ("en", "ro"):
+        lines = read_lines(clean.with_suffix(f".{code}"))
+        if len(lines) < number:
+            sys.exit(f"only {len(lines):,} pairs are clean; give fewer --pairs")
+        write_lines(
+            some.with_suffix(f".{code}"), [lines[n * len(lines) // number] for n in range(number)]
+        )
+    return some
+
+
+def train(run_dir: Path, texts: list[tuple[Path, str, Path]], options: str) -> None:
+    """Train on English and another language, or find trained."""
+    named: list[str] = []
+    for pairs, code, valid in texts:
+        named += ["--source", f"{pairs}.en", "--target", f"{pairs}.{code}"]
+        named += ["--valid-source", f"{valid}.en", "--valid-target", f"{valid}.{code}"]
+    run("train", *named, "--run-dir", str(run_dir), *options.split())
+
+
+def translated(model: Path, test: Path, threads: int, *flags: str) -> list[str]:
+    """Return a model's translation of a test set, from an earlier start if it is there."""
+    output = model / f"{test.name}.ro"
+    if not output.exists():
+        files = ("--input", f"{test}.en", "--output", str(output))
+        run("translate", str(model), *files, "--threads", str(threads), *flags)
+    return read_lines(output)
+
+
+def tell(outputs: dict[str, list[list[str]]], reference: list[str]) -> bool:
+    """Print BLEU of each, and the comparison seed by seed; tell whether enough was gained."""
+    found = {
+        name: [bleu_of(system, reference).system.value for system in systems]
+        for name, systems in outputs.items()
+    }
+    for name, values in found.items():
+        spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+        each = ", ".join(f"{value:.2f}" for value in values)
+        print(f"{name}: BLEU {statistics.fmean(values):.2f}{spread} ({each})")
+    compared = [
+        bleu_of(system, reference, baseline)
+        for system, baseline in zip(outputs["transfer"], outputs["alone"], strict=True)
+    ]
+    gained = statistics.fmean(found["transfer"]) - statistics.fmean(found["alone"])
+    chance = [each.p_value for each in compared]
+    is_enough = gained >= WANTED and max(chance) < SIGNIFICANCE_LEVEL
+    print(
+        f"transfer: {gained:+.2f} BLEU (wanted: {WANTED:+.1f}; paired bootstrap, seed by seed: p = "
+        f"{', '.join(f'{p:.4f}' for p in chance)}): {'enough' if is_enough else 'NOT enough'} {compared[0].system.signature}"
+    )
+    return is_enough
+
+
+def bleu_of(
+    system: list[str], reference: list[str], baseline: list[str] | None = None
+) -> Comparison:
+    """Compare a system by BLEU with another one, or with itself."""
+    (found,) = compare(system, baseline or system, [reference], ("bleu",), target_lang="ro")
+    return found
+
+
+if __name__ == "__main__":
+    main()
