@@ -18,6 +18,7 @@ def probe(
     tags: Path | None = None,
     output: Path | None = None,
     json: bool = False,
+    to: str | None = None,
     machine: MachineFlags = _MACHINE,
 ) -> None:
     """Ask what each encoder layer knows of words: their order, and their classes if tags are given.
@@ -30,6 +31,7 @@ def probe(
         tags: the word class of each word, line by line, with spaces between.
         output: figure to write (SVG or PNG).
         json: print the figures as JSON.
+        to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
     from interlingua.corpus.lines import read_lines
 
@@ -41,7 +43,7 @@ def probe(
     from interlingua.inspection.probing import draw_probes, probe_encoder
     from interlingua.translator import Translator
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
+    translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)
     found = probe_encoder(translator, texts, classes)
     if output is not None:
         write_figure(draw_probes(found), output)
