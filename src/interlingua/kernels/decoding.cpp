@@ -6,10 +6,15 @@
 // earlier step its ancestor stood. Whoever has several cores calls from several threads, a batch each: nothing here
 // looks across sentences, and no result depends on how they are shared out.
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "native.h"
@@ -145,14 +150,20 @@ void normalise(const float *x, const Norm &norm, int64_t rows, int64_t d, float 
     }
 }
 
-template <int STEP> inline Lanes with_partners(Lanes x) {  // each lane with the one STEP away
-    typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
+typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
+
+template <int STEP> inline Lanes swapped(Lanes x) {  // each lane with the one STEP away
     Picks partner;
     for (int l = 0; l < LANES; ++l) partner[l] = l ^ STEP;
-    return x + __builtin_shuffle(x, partner);
+    return __builtin_shuffle(x, partner);
 }
 
-inline float total_of(Lanes x) { return with_partners<1>(with_partners<2>(with_partners<4>(with_partners<8>(x))))[0]; }
+template <int STEP> inline Lanes with_partners(Lanes x) { return x + swapped<STEP>(x); }
+
+// The total of all lanes, in each of them.
+inline Lanes everywhere(Lanes x) { return with_partners<1>(with_partners<2>(with_partners<4>(with_partners<8>(x)))); }
+
+inline float total_of(Lanes x) { return everywhere(x)[0]; }
 
 inline float inner_product(const float *a, const float *b, int64_t n) {
     Lanes sum = {};
@@ -163,33 +174,106 @@ inline float inner_product(const float *a, const float *b, int64_t n) {
     return total_of(sum) + rest;
 }
 
-// x (whole(n)): what lies beyond n counts as nothing, and is overwritten.
+template <int STEP> inline Lanes greater_of_partners(Lanes x) {
+    const Lanes other = swapped<STEP>(x);
+    return other > x ? other : x;
+}
+
+// x (whole(n)): what lies beyond n counts as nothing, and is overwritten. Never through single numbers, which the
+// processor would have to collect before it can load them together.
 inline void softmax(float *x, int64_t n) {
-    const float highest = highest_of(x, n);
-    for (int64_t i = n; i < whole(n); ++i) x[i] = highest - 90.0f;
-    float total = 0.0f;
-    for (int64_t i = 0; i < whole(n); ++i) {
-        x[i] = exponential(x[i] - highest);
-        total += x[i];
+    const int64_t parts = whole(n) / LANES;
+    Lanes *const lanes = reinterpret_cast<Lanes *>(x);
+    Picks number;
+    for (int l = 0; l < LANES; ++l) number[l] = l;
+    const Picks real = number < static_cast<int32_t>(n - (parts - 1) * LANES) + Picks{};  // in the last part
+    const Lanes lowest = NONE + Lanes{};
+    Lanes most = lowest;
+    for (int64_t i = 0; i < parts; ++i) {
+        const Lanes next = i + 1 < parts ? lanes[i] : (real ? lanes[i] : lowest);
+        most = next > most ? next : most;
     }
-    const float inverse = 1.0f / total;
-    for (int64_t i = 0; i < whole(n); ++i) x[i] *= inverse;
+    most = greater_of_partners<1>(greater_of_partners<2>(greater_of_partners<4>(greater_of_partners<8>(most))));
+    Lanes total = {};
+    for (int64_t i = 0; i < parts; ++i) {
+        Lanes each;
+        for (int64_t l = 0; l < LANES; ++l) each[l] = exponential(lanes[i][l] - most[l]);
+        if (i + 1 == parts) each = real ? each : Lanes{};
+        lanes[i] = each;
+        total += each;
+    }
+    const Lanes inverse = 1.0f / everywhere(total);
+    for (int64_t i = 0; i < parts; ++i) lanes[i] *= inverse;
+}
+
+#if defined(__AVX512F__)
+// The totals of the lanes of sixteen vectors, each taken in the order of total_of: halves are added, of two vectors at
+// a time, then quarters, and so on.
+inline Lanes totals_of(const Lanes *x) {
+    __m512 halves[8], quarters[4], pairs[2];
+    for (int i = 0; i < 8; ++i) {
+        const __m512 a = reinterpret_cast<__m512>(x[2 * i]), b = reinterpret_cast<__m512>(x[2 * i + 1]);
+        halves[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+    }
+    for (int i = 0; i < 4; ++i) {
+        const __m512 a = halves[2 * i], b = halves[2 * i + 1];
+        quarters[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+    }
+    for (int i = 0; i < 2; ++i) {
+        const __m512 a = quarters[2 * i], b = quarters[2 * i + 1];
+        pairs[i] = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
+    }
+    const __m512 totals = _mm512_add_ps(_mm512_shuffle_ps(pairs[0], pairs[1], 0x88), _mm512_shuffle_ps(pairs[0], pairs[1], 0xDD));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return reinterpret_cast<Lanes>(_mm512_permutexvar_ps(order, totals));
+}
+#endif
+
+// scores (heads, whole(keys)) = scaled inner products of one query with the keys.
+template <class At> void compare(const Sizes &s, const float *query, int64_t keys, const At &at, float *scores) {
+    const int64_t q = s.query_width, wide = whole(keys);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(q));
+#if defined(__AVX512F__)
+    if (q % LANES == 0) {
+        for (int64_t first = 0; first < keys; first += LANES) {
+            const float *key[LANES];
+            for (int64_t n = 0; n < LANES; ++n) key[n] = at(std::min(first + n, keys - 1));
+            for (int64_t h = 0; h < s.heads; ++h) {
+                Lanes sum[LANES] = {};
+                for (int64_t i = h * q; i < (h + 1) * q; i += LANES) {
+                    const Lanes part = *reinterpret_cast<const Lanes *>(query + i);
+                    for (int64_t n = 0; n < LANES; ++n) sum[n] += part * *reinterpret_cast<const Lanes *>(key[n] + i);
+                }
+                *reinterpret_cast<Lanes *>(scores + h * wide + first) = totals_of(sum) * scale;
+            }
+        }
+        return;
+    }
+#endif
+    for (int64_t i = 0; i < keys; ++i) {
+        const float *key = at(i);
+        for (int64_t h = 0; h < s.heads; ++h) scores[h * wide + i] = inner_product(query + h * q, key + h * q, q) * scale;
+    }
 }
 
 // One query over keys and values whose rows `at(i)` finds; heads side by side, values behind the keys.
 // scores (heads, whole(keys)) is room.
 template <class At>
 void attend(const Sizes &s, const float *query, int64_t keys, const At &at, float *scores, float *out) {
-    const int64_t q = s.query_width, v = s.value_width, behind = s.heads * q, wide = whole(keys);
-    const float scale = 1.0f / std::sqrt(static_cast<float>(q));
-    for (int64_t i = 0; i < keys; ++i) {
-        const float *key = at(i);
-        for (int64_t h = 0; h < s.heads; ++h) scores[h * wide + i] = inner_product(query + h * q, key + h * q, q) * scale;
-    }
+    const int64_t v = s.value_width, behind = s.heads * s.query_width, wide = whole(keys);
+    compare(s, query, keys, at, scores);
     for (int64_t h = 0; h < s.heads; ++h) softmax(scores + h * wide, keys);
     for (int64_t h = 0; h < s.heads; ++h) {
         const float *weight = scores + h * wide;
         int64_t c = h * v;
+        for (; c + 4 * LANES <= (h + 1) * v; c += 4 * LANES) {
+            Lanes sum[4] = {};
+            for (int64_t i = 0; i < keys; ++i) {
+                const Lanes *value = reinterpret_cast<const Lanes *>(at(i) + behind + c);
+                for (int64_t n = 0; n < 4; ++n) sum[n] += weight[i] * value[n];
+            }
+            for (int64_t n = 0; n < 4; ++n) *reinterpret_cast<Lanes *>(out + c + n * LANES) = sum[n];
+        }
         for (; c + LANES <= (h + 1) * v; c += LANES) {
             Lanes sum = {};
             for (int64_t i = 0; i < keys; ++i) sum += weight[i] * *reinterpret_cast<const Lanes *>(at(i) + behind + c);
@@ -370,7 +454,44 @@ struct Slot {
 struct Step {  // what the rows of one step were
     std::vector<int64_t> symbol, parent, sentence;
     std::vector<float> log_probability;
-    std::vector<std::unique_ptr<float[]>> key_value;  // a layer: (rows, heads * (query_width + value_width))
+    std::vector<float *> key_value;  // of the pool, a layer: (rows, heads * (query_width + value_width))
+};
+
+// Rows of floats that live as long as one search, in large blocks: one a layer and step would cost the system hundreds of
+// thousands of small pages.
+class Pool {
+  public:
+    Pool() = default;
+    Pool(const Pool &) = delete;
+    Pool &operator=(const Pool &) = delete;
+    ~Pool() {
+        for (void *block : blocks) std::free(block);
+    }
+
+    float *rows(int64_t number, int64_t width) {
+        const int64_t n = whole(number * width);
+        if (n > left) add_block(static_cast<size_t>(n) * sizeof(float));
+        left -= n;
+        return std::exchange(next, next + n);
+    }
+
+  private:
+    static constexpr size_t PAGE = size_t{2} << 20, LEAST = size_t{8} << 20;  // bytes: a large page of x86-64
+
+    void add_block(size_t wanted) {
+        const size_t bytes = (std::max(wanted, LEAST) + PAGE - 1) / PAGE * PAGE;
+        blocks.push_back(std::aligned_alloc(PAGE, bytes));
+        if (!blocks.back()) throw std::bad_alloc();
+#if defined(__linux__)
+        madvise(blocks.back(), bytes, MADV_HUGEPAGE);  // where the system does not, it is slower and nothing else
+#endif
+        next = static_cast<float *>(blocks.back());
+        left = static_cast<int64_t>(bytes / sizeof(float));
+    }
+
+    std::vector<void *> blocks;
+    float *next = nullptr;
+    int64_t left = 0;
 };
 
 template <class P> class Search {
@@ -385,7 +506,7 @@ template <class P> class Search {
         starts = offsets;
         const int64_t d = s.d_model, wide = s.heads * (s.query_width + s.value_width);
         const int64_t tokens = offsets[sentences];
-        for (int64_t l = 0; l < s.decoder_layers; ++l) source.emplace_back(new float[tokens * wide]);
+        for (int64_t l = 0; l < s.decoder_layers; ++l) source.push_back(pool.rows(tokens, wide));
         std::vector<float> x;
         for (int64_t b = 0; b < sentences;) {  // some sentences at a time, so that what they are stays in the cache
             int64_t e = b + 1;
@@ -395,7 +516,7 @@ template <class P> class Search {
             stacks.encode(ids + offsets[b], offsets + b, e - b, x.data());
             const Rows input = stacks.ready(x.data(), rows, d);
             for (int64_t l = 0; l < s.decoder_layers; ++l)
-                stacks.linear(input, rows, m.decoder[l].source_key_value, source[l].get() + offsets[b] * wide, wide);
+                stacks.linear(input, rows, m.decoder[l].source_key_value, source[l] + offsets[b] * wide, wide);
             b = e;
         }
         slots.assign(static_cast<size_t>(sentences * set.beam_size), Slot());
@@ -470,17 +591,17 @@ template <class P> class Search {
             stacks.embed(m.target_table + now.symbol[r] * d, m.target_positions + past * d, x + r * d);
         for (int64_t l = 0; l < s.decoder_layers; ++l) {
             const DecoderLayer &layer = m.decoder[l];
-            now.key_value.emplace_back(new float[rows * wide]);
-            const float *own = now.key_value.back().get();
+            now.key_value.push_back(pool.rows(rows, wide));
+            float *own = now.key_value.back();
             float *query = Room::of(room.query, rows * q), *joined = Room::of(room.joined, rows * v);
             Rows input = stacks.enter(x, rows, layer.norm);
             stacks.linear(input, rows, layer.query, query, q);
-            stacks.linear(input, rows, layer.key_value, now.key_value.back().get(), wide);
+            stacks.linear(input, rows, layer.key_value, own, wide);
             float *scores = Room::of(room.scores, s.heads * whole(past + 1));
             places.resize(static_cast<size_t>(past + 1));
             for (int64_t r = 0; r < rows; ++r) {
                 for (int64_t t = 0; t < past; ++t)
-                    places[t] = steps[t].key_value[l].get() + ancestors[r * past + t] * wide;
+                    places[t] = steps[t].key_value[l] + ancestors[r * past + t] * wide;
                 places[past] = own + r * wide;
                 attend(s, query + r * q, past + 1, [&](int64_t t) { return places[t]; }, scores, joined + r * v);
             }
@@ -489,7 +610,7 @@ template <class P> class Search {
             stacks.linear(input, rows, layer.source_query, query, q);
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t b = now.sentence[r], length = starts[b + 1] - starts[b];
-                const float *from = source[l].get() + starts[b] * wide;
+                const float *from = source[l] + starts[b] * wide;
                 attend(s, query + r * q, length, [&](int64_t i) { return from + i * wide; },
                        Room::of(room.scores, s.heads * whole(length)), joined + r * v);
             }
@@ -628,8 +749,9 @@ template <class P> class Search {
     const Settings set;
     const float alpha;
     Stacks<P> stacks;
+    Pool pool;
     const int64_t *limits = nullptr, *starts = nullptr;
-    std::vector<std::unique_ptr<float[]>> source;  // a decoder layer: keys and values of all source tokens
+    std::vector<float *> source;  // a decoder layer: keys and values of all source tokens
     std::vector<Slot> slots;                       // (sentences, beam_size)
     std::vector<Step> steps;
     std::vector<int32_t> ancestors;  // (rows, steps before): the row of each earlier step that a row stands on

@@ -271,7 +271,12 @@ template <class P, class Use> inline void product(const Rows &a, int64_t rows, c
                 }
                 if (w.bias) bias[v] = *reinterpret_cast<const Floats *>(w.bias + first);
             }
+            const char *coming = panel + groups * 4 * PANEL;
+            const int64_t bytes = p + 1 < panels_of(w.outputs) ? groups * 4 * PANEL : 0;
             for (int64_t block = 0; block < blocks; ++block) {
+                // Its share of the next panel, which comes from far while this one is worked with.
+                for (int64_t at = bytes * block / blocks; at < bytes * (block + 1) / blocks; at += 64)
+                    __builtin_prefetch(coming + at, 0, 2);
                 const int64_t first = begin + (end - begin) * block / blocks;
                 const int64_t last = begin + (end - begin) * (block + 1) / blocks;
                 sums_of<P>(last - first, a.data + first * a.stride, a.stride, panel, groups, tile);
