@@ -138,7 +138,7 @@ prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from En
 prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (18 hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_presets.py
 
-prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (days on two cores; the same again resumes); needs INTERLINGUA_DATA
+prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (a day and a half on two cores; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_quality.py
 
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace

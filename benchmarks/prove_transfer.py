@@ -114,7 +114,8 @@ def tell(outputs: dict[str, list[list[str]]], reference: list[str]) -> bool:
         for system, baseline in zip(outputs["transfer"], outputs["alone"], strict=True)
     ]
     gained = statistics.fmean(found["transfer"]) - statistics.fmean(found["alone"])
-    chance = [each.p_value for each in compared]
+    # No draw of equal outputs departs from 0, which the bootstrap takes for the strongest sign.
+    chance = [each.p_value if each.difference else 1.0 for each in compared]
     is_enough = gained >= WANTED and max(chance) < SIGNIFICANCE_LEVEL
     print(
         f"transfer: {gained:+.2f} BLEU (wanted: {WANTED:+.1f}; paired bootstrap, seed by seed: p = "
