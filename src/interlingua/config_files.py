@@ -354,6 +354,8 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
         valid_files=len(corpus.valid_source) + len(corpus.valid_pairs),
         languages=(corpus.source_lang, corpus.target_lang),
         tags=corpus.tags,
+        serves_both_ways=bool(set(corpus.source) & set(corpus.target))
+        or len(set(corpus.pairs)) < len(corpus.pairs),
     )
     for tag in corpus.tags:
         if tag in _TAKEN or re.fullmatch("<0x[0-9A-F]{2}>", tag):

@@ -96,6 +96,7 @@ def contradictions_in_directions(
     valid_files: int,
     languages: tuple[str | None, str | None],
     tags: Sequence[str],
+    serves_both_ways: bool,
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong together in ``corpus.directions`` and what is told beside it: a key, and why.
 
@@ -105,6 +106,7 @@ def contradictions_in_directions(
         valid_files: how many of these there are.
         languages: what is told of the languages of the whole corpus.
         tags: of the training files.
+        serves_both_ways: whether a file is named for both directions.
     """
     if not names:
         if valid_names:
@@ -131,6 +133,12 @@ def contradictions_in_directions(
                 "corpus.tags",
                 f"corpus.tags holds {each.tag}, which stands for the language {each.target} in this run; take another name",
             )
+    if serves_both_ways and not valid_files:
+        yield (
+            "corpus.valid_source",
+            "corpus.valid_source is missing: a corpus serves both directions, so that a pair split off for validation would "
+            "still be in training the other way round; give validation files, which interlingua split can write",
+        )
     if valid_names and len(valid_names) != valid_files:
         yield (
             "corpus.valid_directions",

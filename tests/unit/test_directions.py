@@ -59,6 +59,14 @@ FILES = {"corpus.source": ("a.en", "b.en"), "corpus.target": ("a.de", "b.ro")}
     [
         ({"corpus.directions": "en-de"}, "corpus.directions has 1 pair of languages and"),
         ({"corpus.directions": "en-de,en-en"}, "from a language into itself"),
+        (
+            {
+                "corpus.source": ("a.en", "a.de"),
+                "corpus.target": ("a.de", "a.en"),
+                "corpus.directions": "en-de,de-en",
+            },
+            "a corpus serves both directions",
+        ),
         ({"corpus.valid_directions": "en-de"}, "is given without corpus.directions"),
         ({"corpus.directions": "en-de,en-ro", "corpus.source_lang": "fr"}, "leave out corpus.source_lang"),
         ({"corpus.directions": "en-de,en-ro", "corpus.tags": ",<2ro>"}, "corpus.tags holds <2ro>"),
