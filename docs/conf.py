@@ -3,7 +3,11 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from notebook_pages import NotebookParser
+from sphinx.application import Sphinx
 
 import interlingua
 
@@ -38,3 +42,9 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_use_type_comments = False
 autodoc_inherit_docstrings = False
+
+
+def setup(app: Sphinx) -> None:
+    """Read notebooks too, without another package."""
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)

@@ -1,0 +1,66 @@
+"""The notebooks run from their first cell to their last, and their exercises know a right answer from a wrong one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebooks import BLANK, NOTEBOOKS, Exercise, content_of, run_code, steps_of
+from stock import Stock
+
+
+@pytest.fixture
+def desk(made_once: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder where the demo was trained.
+
+    The notebook that trains has the demo's configuration to the last number, so that its run is the demo's, and is done.
+    """
+    stock = Stock(made_once)
+    for name in ("runs/demo-ro-en", "runs/notebook"):
+        stock.copy("demo/runs/demo-ro-en", tmp_path / name, None)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_its_exercises_know_right_from_wrong(
+    notebook: Path, desk: Path
+) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for step in steps_of(notebook):
+        if isinstance(step, str):
+            run_code(step, names)
+            continue
+        for answer, told in ((BLANK, "the dots are still there"), *step.wrong):
+            said = judged(step, answer, names)
+            assert said.count("Not yet") == 1, f"{answer}: {said}"
+            assert "Right" not in said, f"{answer}: {said}"
+            assert told in said, f"{answer}: {said}"
+        said = judged(step, step.solution, names)
+        assert said.count("Right") == 1, said
+        assert "Not yet" not in said, said
+
+
+def judged(exercise: Exercise, answer: str, names: dict[str, Any]) -> str:
+    run_code(exercise.answered(answer), names)
+    return run_code(exercise.check, names)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs_and_each_exercise_with_wrong_answers(
+    notebook: Path,
+) -> None:
+    for cell in content_of(notebook)["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+    exercises = [step for step in steps_of(notebook) if isinstance(step, Exercise)]
+    assert len(exercises) >= 4
+    for exercise in exercises:
+        assert exercise.code.count(BLANK) == 1
+        assert exercise.wrong
+
+
+def test_there_are_three_notebooks() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["attention", "beam-tree", "train"]
