@@ -73,6 +73,11 @@ format: $(READY) ## rewrite what `make check` would complain about
 docs: $(VENV)/.docs-ready ## the site, in build/site (two minutes)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/site
 
+.PHONY: figures
+figures: $(READY) ## the figures of the walk through the paper, from the demo's model; trains it if it is not there
+	$(BIN)/interlingua demo
+	$(BIN)/python benchmarks/book_figures.py runs/demo-ro-en docs/images/book
+
 $(VENV)/.docs-ready: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
