@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from documents import FENCE, PAGES, ROOT, SHELL_KINDS, blocks_of, name_of
 
 from interlingua.cli import GROUPS, _build_app
 from interlingua.cli_flags import spell_out
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`((?:interlingua|make) [^`]+)`(?!`)")
 SHELL_ENDS = {"|", ">", ">>", "<", "&&", "||", ";", "&"}
 ELLIPSIS = re.compile(r"\.\.\.|…|[A-Z]{4,}|\[")
@@ -28,20 +26,19 @@ ELLIPSIS = re.compile(r"\.\.\.|…|[A-Z]{4,}|\[")
 
 def blocks(kind: str) -> Iterator[tuple[str, str]]:
     for page in PAGES:
-        for found in FENCE.finditer(page.read_text(encoding="utf-8")):
-            if found[2] == kind:
-                yield page.relative_to(ROOT).as_posix(), re.sub(f"(?m)^{found[1]}", "", found[3])
+        for block in blocks_of(page):
+            if block.kind == kind:
+                yield block.page, block.text
 
 
 def typed() -> Iterator[tuple[str, str]]:
     """Yield every command line: those of blocks, and those in the text."""
-    for kind in ("", "console", "bash", "sh"):
+    for kind in SHELL_KINDS:
         for page, block in blocks(kind):
             for line in re.sub(r"\\\n\s*", " ", block).splitlines():
                 yield page, line.removeprefix("$ ").strip()
     for page in PAGES:
-        name = page.relative_to(ROOT).as_posix()
-        yield from ((name, line) for line in inline(name))
+        yield from ((name_of(page), line) for line in inline(name_of(page)))
 
 
 def inline(page: str) -> set[str]:
