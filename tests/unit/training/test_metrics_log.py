@@ -40,12 +40,20 @@ def test_every_figure_is_a_line_and_a_tensorboard_curve(tmp_path: Path) -> None:
     ("resumed_after", "left"), [(0, [(20, 1.0)]), (20, [(20, 3.5), (40, 1.0)])]
 )
 def test_the_curves_of_a_resumed_run_do_not_double_back(
-    tmp_path: Path, resumed_after: int, left: list[tuple[int, float]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    resumed_after: int,
+    left: list[tuple[int, float]],
 ) -> None:
     pytest.importorskip("tensorboard")
     place = tmp_path / "metrics.jsonl", tmp_path / "tensorboard"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from tensorboard.summary.writer import event_file_writer
+
+        # Files are read in the order of their names: the second, the process, and their number in it as text, where 10
+        # comes before 9. A run that is resumed has another second.
+        monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
         write_losses(MetricsLog(*place), {20: 3.5, 40: 2.5, 60: 2.25})
         write_losses(MetricsLog(*place, step=resumed_after), {resumed_after + 20: 1.0})
         assert curve_in(tmp_path / "tensorboard") == left
