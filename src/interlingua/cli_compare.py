@@ -43,7 +43,7 @@ def compare(
         reference: its translation, line by line, one a source.
         output: page (HTML) to write, of the first two systems: what changed, sentence by sentence.
         latex: file to write the table to, with means, deviations and daggers.
-        metrics: any of bleu, chrf, chrf++, ter, comet (the installed comet-score), with commas between.
+        metrics: any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, comet (the installed comet-score), with commas between.
         metric_command: NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line.
         json: print every figure as JSON.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).

@@ -300,7 +300,7 @@ class ScoreFlags:
     """What is scored, and how it is written."""
 
     metrics: str = "bleu,chrf,ter"
-    """Any of bleu, chrf, chrf++, ter, with commas between."""
+    """Any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, with commas between."""
     against: Path | None = None
     """Another model, to compare one MODEL with by paired bootstrap."""
     format: Literal["text", "json", "markdown", "latex"] = "text"

@@ -1,6 +1,7 @@
-"""Text and references to scores: BLEU, chrF and TER with signatures, significance, and the health of the outputs.
+"""Text and references to scores: BLEU, chrF and others with signatures, significance, and the health of the outputs.
 
 * ``metrics``: sacreBLEU's figures, with 95 % intervals
+* ``sequence_metrics``: ROUGE, word or phoneme error rate, exact answers
 * ``bootstrap``: the same scores on other draws of the sentences
 * ``significance``: is this system better than that one, or is it chance
 * ``health``: empty, repeating and copied outputs, exact matches, length

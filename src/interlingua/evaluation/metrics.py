@@ -1,7 +1,8 @@
-"""BLEU, chrF, chrF++ and TER, computed by sacreBLEU so that the figures can stand beside other people's.
+"""BLEU, chrF, chrF++ and TER, computed by sacreBLEU so that the figures can stand beside other people's, and
+beside them ROUGE, word error rate and exact answers, for tasks that are no translation.
 
 A score without its signature cannot be compared (Post 2018, "A Call for Clarity in Reporting BLEU Scores"),
-so every :class:`Score` carries one. The figures are those of the ``sacrebleu`` command with its defaults.
+so every :class:`Score` carries one. sacreBLEU's figures are those of its command with its defaults.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,10 @@ from sacrebleu.metrics.ter import TER
 
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, resample
+from interlingua.evaluation.sequence_metrics import ErrorRate, ExactShare, Rouge
 
 __all__ = [
+    "LOWER_IS_BETTER",
     "METRIC_NAMES",
     "Score",
     "build_metric",
@@ -33,7 +36,13 @@ __all__ = [
     "split_into_tokens",
 ]
 
-METRIC_NAMES = ("bleu", "chrf", "chrf++", "ter")
+METRIC_NAMES = (
+    *("bleu", "chrf", "chrf++", "ter"),
+    *("rouge1", "rouge2", "rougel"),
+    *("wer", "exact"),
+)
+LOWER_IS_BETTER = ("TER", "WER")
+"""Names, as they stand in a :class:`Score`, of the figures that count faults."""
 
 _CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
 _WITHOUT_SPACES = {"ja", "jpn", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
@@ -165,7 +174,7 @@ def closest_length(length: int, candidates: Sequence[int]) -> int:
 
 
 def build_metric(name: str, references: Sequence[Sequence[str]], tokenize: str) -> Metric:
-    """Make sacreBLEU's metric of a name that ``check_metrics`` gave, with the references already counted.
+    """Make the metric of a name that ``check_metrics`` gave, with the references already counted.
 
     The counts are large (chrF: about 50 kB a line), so keep one metric at a time.
 
@@ -179,8 +188,18 @@ def build_metric(name: str, references: Sequence[Sequence[str]], tokenize: str) 
             return CHRF(references=references)
         case "chrf++":
             return CHRF(word_order=2, references=references)
-        case _:
+        case "ter":
             return TER(references=references)
+        case "rouge1":
+            return Rouge("1", references)
+        case "rouge2":
+            return Rouge("2", references)
+        case "rougel":
+            return Rouge("L", references)
+        case "wer":
+            return ErrorRate(references)
+        case _:
+            return ExactShare(references)
 
 
 def check_metrics(names: Sequence[str], tokenize: str | None = None) -> tuple[str, ...]:

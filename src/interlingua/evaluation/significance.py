@@ -35,7 +35,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """The system's score minus the baseline's (for TER, negative is better)."""
+        """The system's score minus the baseline's (for TER and WER, negative is better)."""
         return self.system.value - self.baseline.value
 
     @property

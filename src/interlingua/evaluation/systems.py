@@ -20,6 +20,7 @@ from interlingua.errors import CorpusError
 from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, p_value, resample
 from interlingua.evaluation.external import SegmentMetric
 from interlingua.evaluation.metrics import (
+    LOWER_IS_BETTER,
     build_metric,
     check_counts,
     check_metrics,
@@ -261,7 +262,7 @@ def _figures(
                 values=tuple(each.value for each in seeds),
                 p_value=p_value(means[place], means[0]) if differs else None,
                 signature=signature,
-                higher_is_better=means[place].name != "TER",
+                higher_is_better=means[place].name not in LOWER_IS_BETTER,
             )
         )
     return figures

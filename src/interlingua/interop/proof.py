@@ -29,6 +29,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.decoding.next_token import never_written
 from interlingua.errors import ConfigError, ExportError
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, score
+from interlingua.evaluation.sequence_metrics import longest_common_subsequence
 from interlingua.interop.plain_search import Found, plain_search
 
 __all__ = [
@@ -312,7 +313,7 @@ def _compare(
     for number, (sentence, ours, theirs) in enumerate(zip(sentences, here, there, strict=True), 1):
         tokens = tuple(tokenizer.tokens(list(ours.ids)))
         # The end symbol counts as a token, so that two empty outputs agree.
-        equal += _common(tokens, theirs.tokens) + 1
+        equal += longest_common_subsequence(tokens, theirs.tokens) + 1
         longer += max(len(tokens), len(theirs.tokens)) + 1
         if tokens != theirs.tokens:
             is_tie = ours.margin <= NEAR_TIE * (len(tokens) + 1)
@@ -374,14 +375,3 @@ def _signature(loaded: LoadedModel, sentences: Sequence[Sentence]) -> str:
     if len(texts) < len(sentences):
         return ""
     return score(texts, [texts], ("bleu",), target_lang=loaded.target_lang)[0].signature
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(other) + 1)
-    for a in one:
-        previous = row
-        row = [0]
-        for place, b in enumerate(other):
-            row.append(previous[place] + 1 if a == b else max(row[place], previous[place + 1]))
-    return row[-1]

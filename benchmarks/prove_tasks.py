@@ -1,0 +1,186 @@
+"""Tasks that are no translation, by the same commands: letters to phonemes, summaries, commands to actions, is it a translation or not.
+
+Each is a recipe, trained and then scored by what its field counts, beside the plainest answer that needs no model. Restartable: a
+run that is finished is not trained again. A task that is not named with --tasks is left out.
+"""
+
+import argparse
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine, evaluate, run
+
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.evaluation.metrics import score
+
+PAIR_CLASSES = Path("runs/translation-or-not-corpus")
+BETWEEN = " ||| "
+"""Stands between the sentences of a pair, and nowhere else in the corpora."""
+YES, NO = "yes", "no"
+_SENTENCE_END = re.compile(r"(?<=[.!?]) ")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One recipe, what it is tested with, and the answers to beat."""
+
+    recipe: str
+    source: Path
+    reference: Path
+    metrics: str
+    plain: str
+    """What the answers to beat are, in words."""
+
+    def answers(self) -> list[str]:
+        """Return the answers that need no model."""
+        sources = read_lines(self.source)
+        match self.recipe:
+            case "scitldr":
+                return [_SENTENCE_END.split(line, maxsplit=1)[0] for line in sources]
+            case "translation_or_not":
+                return [YES if 2 / 3 <= _ratio(line) <= 3 / 2 else NO for line in sources]
+            case _:
+                return sources
+
+
+def tasks() -> Iterator[Task]:
+    """Yield the tasks, smallest first."""
+    data = corpora()
+    yield Task(
+        "phonemes",
+        data / "phonemes" / "valid.src",
+        data / "phonemes" / "valid.tgt",
+        "wer,exact",
+        "the letters themselves",
+    )
+    yield Task(
+        "scitldr",
+        data / "scitldr" / "test.src",
+        data / "scitldr" / "test.tgt",
+        "rouge1,rouge2,rougel",
+        "the first sentence",
+    )
+    yield Task(
+        "translation_or_not",
+        PAIR_CLASSES / "test.pair",
+        PAIR_CLASSES / "test.class",
+        "exact",
+        "yes to what is about as long",
+    )
+    yield Task(
+        "scan",
+        data / "scan_simple" / "test.src",
+        data / "scan_simple" / "test.tgt",
+        "exact",
+        "the command itself",
+    )
+
+
+def main() -> None:
+    """Train what is missing, score it, and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", default="phonemes,scitldr,translation_or_not,scan")
+    parser.add_argument("--steps", type=int, help="updates of each training, for a trial")
+    parser.add_argument("--threads", type=int, help="of each training")
+    parser.add_argument("--folder", type=Path, default=Path("runs/tasks"))
+    asked = parser.parse_args()
+    print(describe_machine())
+    write_pair_classes()
+    rows = []
+    for task in tasks():
+        if task.recipe in asked.tasks.split(","):
+            rows += prove(task, asked)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    table = "\n".join(["| task | answers | figure | 95 % |", "|---|---|---|---|", *rows])
+    (asked.folder / "tasks.md").write_text(f"{describe_machine()}\n\n{table}\n", encoding="utf-8")
+    print(table)
+
+
+def prove(task: Task, asked: argparse.Namespace) -> list[str]:
+    """Train one recipe and return its rows."""
+    flags = ["--run-dir", str(asked.folder / task.recipe.replace("_", "-"))]
+    flags += ["--training.steps", str(asked.steps)] if asked.steps else []
+    flags += ["--training.threads", str(asked.threads)] if asked.threads else []
+    told = json.loads(run("train", f"recipes/{task.recipe}.toml", *flags, "--json").output)
+    report = evaluate(flags[1], task.source, task.reference, "--metrics", task.metrics)
+    plain = score(
+        task.answers(), [read_lines(task.reference)], task.metrics.split(","), confidence=True
+    )
+    trained = f"{told['steps']:,} updates, {told['seconds'] / 60:.1f} min"
+    rows = [
+        f"| {task.recipe} | the model ({trained}) | {each['name']} {each['value']:.2f} "
+        f"| {each['low']:.2f} to {each['high']:.2f} |"
+        for each in report["scores"]
+    ]
+    return rows + [
+        f"| {task.recipe} | {task.plain} | {each.name} {each.value:.2f} | {each.low:.2f} to {each.high:.2f} |"
+        for each in plain
+    ]
+
+
+def write_pair_classes() -> None:
+    """Write the pairs of sentences that are translations and as many that are not, unless they are there.
+
+    What is no translation is the English of another pair with as many words, so that length alone tells nothing. A training pair that
+    shares a sentence with validation or test is left out.
+    """
+    if (PAIR_CLASSES / "test.class").exists():
+        return
+    PAIR_CLASSES.mkdir(parents=True, exist_ok=True)
+    parts = {
+        "test": ("sts/test", "mlqe/test"),
+        "valid": ("sts/valid", "mlqe/valid"),
+        "train": ("sts/train", "mlqe/train", "tatoeba/pairs"),
+    }
+    seen: set[str] = set()
+    for part, names in parts.items():
+        pairs = [
+            pair
+            for name in names
+            for pair in zip(
+                *(read_lines(corpora() / "ro_en" / f"{name}.{lang}") for lang in ("ro", "en")),
+                strict=True,
+            )
+            if part != "train" or not seen & set(pair)
+        ]
+        seen |= {side for pair in pairs for side in pair}
+        rows = list(classes_of(pairs, random.Random(f"translation or not {part}")))
+        write_lines(PAIR_CLASSES / f"{part}.pair", [text for text, _ in rows])
+        write_lines(PAIR_CLASSES / f"{part}.class", [answer for _, answer in rows])
+
+
+def classes_of(pairs: Sequence[tuple[str, str]], dice: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield each pair as it is, and with another English sentence of as many words, if there is one."""
+    by_length: dict[int, list[str]] = defaultdict(list)
+    right: dict[str, set[str]] = defaultdict(set)
+    for source, target in pairs:
+        by_length[len(target.split())].append(target)
+        right[source].add(target)
+    for source, target in pairs:
+        others = by_length[len(target.split())]
+        other = next(
+            (
+                each
+                for each in (others[int(dice.random() * len(others))] for _ in range(20))
+                if each not in right[source]
+            ),
+            None,
+        )
+        if other is not None:
+            yield f"{source}{BETWEEN}{target}", YES
+            yield f"{source}{BETWEEN}{other}", NO
+
+
+def _ratio(line: str) -> float:
+    """Return how many words the first sentence has for one of the second."""
+    first, second = line.split(BETWEEN)
+    return len(first.split()) / max(len(second.split()), 1)
+
+
+if __name__ == "__main__":
+    main()
