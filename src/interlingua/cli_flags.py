@@ -35,6 +35,7 @@ _WITH_TEXT = ("translate", "tokenize")
 _SECTIONS = {
     "run_dir": "",
     "init_from": "start.",
+    "encoder_from": "start.",
     "keep_source": "start.",
     "keep_target": "start.",
 }

@@ -120,6 +120,9 @@ class StartConfig(Section):
     init_from: Path | None = None
     """Model folder or run that training begins with: its tokenizer, sizes and languages are kept (None: fresh
     weights)."""
+    encoder_from: Path | None = None
+    """Model folder or run whose encoder, source embeddings and source tokenizer training begins with; the decoder and its
+    vocabulary are new. With start.freeze "encoder.*,source_embedding.*" it stays what it is (None: a fresh encoder)."""
     new_pieces: int = Field(default=0, ge=0, le=1_000_000)
     """At most so many pieces put behind those of each tokenizer of that model, learnt from the training text: for words that it
     spells out, or for another language."""
@@ -142,6 +145,11 @@ class StartConfig(Section):
     """Text that the model should still translate as well as before; the report at the end says whether it does."""
     keep_target: Paths = ()
     """Its translation, line by line."""
+
+    @property
+    def begins_with_a_model(self) -> bool:
+        """Whether any weights come from another model."""
+        return self.init_from is not None or self.encoder_from is not None
 
 
 class TokenizationConfig(Section):

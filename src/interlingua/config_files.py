@@ -38,7 +38,7 @@ _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of d
 _SHORT_FLAGS = {
     *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
     *("corpus.valid_source", "corpus.valid_target", "corpus.pairs", "corpus.valid_pairs"),
-    *("start.init_from", "start.keep_source", "start.keep_target"),
+    *("start.init_from", "start.encoder_from", "start.keep_source", "start.keep_target"),
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
@@ -367,20 +367,33 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
 
 def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
     vectors = start.source_vectors or start.target_vectors
+    model = start.init_from or start.encoder_from
     if start.init_from is None:
-        without_model = {"init_from", "source_vectors", "target_vectors"}
-        for name in start.model_fields_set - without_model - ({"freeze"} if vectors else set()):
+        without_model = {"init_from", "encoder_from", "source_vectors", "target_vectors"}
+        without_model |= {"freeze"} if vectors or model else set()
+        without_model |= {"new_language"} if model else set()
+        for name in start.model_fields_set - without_model:
             if getattr(start, name) != StartConfig.model_fields[name].default:
                 yield (
                     f"start.{name}",
                     f"start.{name} is about a model to begin with, and none is given; give --init-from MODEL",
                 )
-    elif vectors:
+    if vectors and model:
         name = "source_vectors" if start.source_vectors else "target_vectors"
+        other = "init_from" if start.init_from else "encoder_from"
         yield (
             f"start.{name}",
-            f"start.{name} does not go with start.init_from: that model has embeddings of its own; leave one out",
+            f"start.{name} does not go with start.{other}: that model has embeddings of its own; leave one out",
         )
+    if start.init_from and start.encoder_from:
+        yield (
+            "start.encoder_from",
+            "start.encoder_from and start.init_from both say what the encoder begins as; take one",
+        )
+    yield from _contradictions_in_tuning(start)
+
+
+def _contradictions_in_tuning(start: StartConfig) -> Iterator[tuple[str, str]]:
     if bool(start.keep_source) != bool(start.keep_target):
         given, missing = (
             ("keep_source", "keep_target") if start.keep_source else ("keep_target", "keep_source")

@@ -227,7 +227,7 @@ def _examine_newest(checkpoint: Path) -> list[Finding]:
 
 def _examine_sizes(config: RunConfig, folder: RunFolder) -> list[Finding]:
     """Compare the sizes of the model with the pairs it learns from; those of another model are no choice of this run."""
-    if config.start.init_from is not None or config.corpus.embedded is not None:
+    if config.start.begins_with_a_model or config.corpus.embedded is not None:
         return []
     try:
         pairs = read_manifest(folder.shards / "training").pairs

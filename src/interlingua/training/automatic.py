@@ -51,6 +51,8 @@ USUAL_OF_PREDECESSORS: dict[str, int | str] = {
 }
 """What a recurrent or convolutional model has when nothing is said."""
 
+_SIZES_OF_PRESETS = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
+
 RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
 """Layers a side of a recurrent model: one (Bahdanau et al. 2015) up to four (Sutskever et al. 2014)."""
 
@@ -301,31 +303,27 @@ def _choose_sizes(
     model: ModelConfig, corpus: CorpusStatistics, *, on_gpu: bool, reasons: list[str]
 ) -> ModelConfig:
     update: dict[str, object] = {}
+    has = fields_of(model.kind)
+    left_out = [
+        name
+        for name in (*_SIZES_OF_PRESETS, *USUAL_OF_PREDECESSORS)
+        if name in has and getattr(model, name) is None
+    ]
     preset = model.preset or _preset(corpus, on_gpu=on_gpu)
     sizes = PRESETS[preset]
     is_recurrent = model.kind in ("rnn", "lstm", "gru")
-    if model.preset is None:
+    if model.preset is None and left_out:
         update["preset"] = preset
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
     if is_recurrent:
         layers = RECURRENT_LAYERS[preset]
         sizes = replace(sizes, encoder_layers=layers, decoder_layers=layers)
-    elif model.preset is None and corpus.is_rules:
+    elif model.preset is None and left_out and corpus.is_rules:
         sizes = replace(sizes, encoder_layers=2, decoder_layers=2)
         reasons.append("model.encoder_layers, decoder_layers = 2: rules, not a language")
     usual = sizes.to_dict() | USUAL_OF_PREDECESSORS
-    has = fields_of(model.kind)
-    for name in (
-        "encoder_layers",
-        "decoder_layers",
-        "d_model",
-        "d_ff",
-        "heads",
-        *USUAL_OF_PREDECESSORS,
-    ):
-        if name in has and getattr(model, name) is None:
-            update[name] = usual[name]
+    update |= {name: usual[name] for name in left_out}
     if model.norm is None and "norm" in has:
         update["norm"] = "pre" if corpus.is_rules else "post"
         if corpus.is_rules:

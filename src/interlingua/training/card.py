@@ -40,7 +40,7 @@ def write_card(
 {_origin(origin)}
 ## Data
 
-{pairs:,} sentence pairs{" for fine-tuning" if origin else ""} from
+{pairs:,} sentence pairs{" for fine-tuning" if origin and "part" not in origin else ""} from
 
 {files}
 
@@ -115,4 +115,6 @@ def _describe(model: ModelConfig) -> str:
 def _origin(origin: Mapping[str, str] | None) -> str:
     if not origin:
         return ""
+    if "part" in origin:
+        return f"Its encoder began as that of {origin['model']} (SHA-256 of its weights {origin['sha256']}), whose data and licence count too.\n"
     return f"Fine-tuned from {origin['model']} (SHA-256 of its weights {origin['sha256']}), whose data and licence count too.\n"

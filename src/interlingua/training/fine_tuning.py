@@ -1,6 +1,7 @@
 """Choices for a run that begins with a model: what the model decides, and how to learn on without forgetting at once."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
@@ -11,12 +12,18 @@ from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
-from interlingua.tokenization.renumbered import RenumberedTokenizer
-from interlingua.training.adapting import restrict
+from interlingua.training.adapting import freeze, restrict
+from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.directions_of_run import symbols_of
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.starting import Start, languages_with, read_start, recall_start
+from interlingua.training.starting import (
+    Start,
+    languages_with,
+    read_start,
+    recall_start,
+    refuse_sampling,
+)
 
 __all__ = ["choose_fine_tuning", "inherit", "open_start"]
 
@@ -46,17 +53,24 @@ def open_start(
         CorpusError: the text to keep cannot be read.
     """
     asked = config.start
-    if asked.init_from is None:
+    model = asked.init_from or asked.encoder_from
+    if model is None:
         return None
     if folder.has_checkpoints() and not fresh:
         return recall_start(folder)
-    place = asked.init_from.resolve()
+    place = model.resolve()
     if folder.path.resolve() in (place, *place.parents):
+        key = "init_from" if asked.init_from else "encoder_from"
         raise ConfigError(
-            f"start.init_from = {asked.init_from}: lies in the folder of the run that would begin with it, "
+            f"start.{key} = {model}: lies in the folder of the run that would begin with it, "
             f"{folder.path}; give another --run-dir"
         )
-    start, loaded = read_start(asked.init_from, build_model)
+    start, loaded = read_start(model, build_model)
+    if asked.encoder_from:
+        fit_to_encoder(config, start, loaded.tokenizers.source)
+        if asked.freeze:
+            freeze(loaded.model.requires_grad_(True), asked.freeze)
+        return replace(start, part="encoder")
     is_extended = bool(asked.new_pieces or symbols_of(config.corpus))
     inherit(config, start, loaded.tokenizers, is_extended=is_extended)
     restrict(loaded.model.requires_grad_(True), asked)
@@ -124,14 +138,7 @@ def _tokenization(
                 f"tokenization.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, and its tokenizer "
                 "is kept; leave this out"
             )
-    cutter = source.cutter if isinstance(source, RenumberedTokenizer) else source
-    if asked.sampling and not (
-        isinstance(cutter, PieceTokenizer) and cutter.kind in ("bpe", "unigram", "wordpiece")
-    ):
-        raise ConfigError(
-            f"tokenization.sampling = {asked.sampling:g}: the tokenizer of {start.model} has only one way to cut a "
-            "text; set it to 0"
-        )
+    refuse_sampling(asked.sampling, source, start)
     return asked.model_copy(update=own)
 
 

@@ -12,18 +12,15 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError, ModelError, TrainingError
-from interlingua.files import remove_folder, replace_folder
+from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
 from interlingua.model.architecture import AnyArchitecture
-from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.automatic import (
     PAIRS_MEASURED,
     CorpusStatistics,
     architecture_of,
     choose_model,
-    choose_tokenization,
 )
 from interlingua.training.corpus_of_run import (
     RunCorpus,
@@ -32,13 +29,13 @@ from interlingua.training.corpus_of_run import (
     read_corpus,
 )
 from interlingua.training.data import TrainingData
-from interlingua.training.directions_of_run import Part, directions_of, symbols_of, tag_ids
-from interlingua.training.fine_tuning import choose_fine_tuning, inherit, open_start
+from interlingua.training.directions_of_run import Part, directions_of, tag_ids
+from interlingua.training.fine_tuning import choose_fine_tuning, open_start
 from interlingua.training.resuming import earlier_config, resumed_config
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.shards_of_run import not_prepared, reopen_shards, shards_of
-from interlingua.training.starting import Start, recall_start, tokenizers_of
-from interlingua.training.tokenizers_of_run import train_tokenizers
+from interlingua.training.shards_of_run import reopen_shards, shards_of
+from interlingua.training.starting import Start, recall_start
+from interlingua.training.vocabularies_of_run import vocabularies_of_run
 from interlingua.training.word_vectors import NAME, keep_word_vectors
 
 __all__ = ["Prepared", "prepare", "prepare_locked", "reopen", "run_dir_of"]
@@ -66,7 +63,7 @@ class Prepared:
     @property
     def architecture(self) -> AnyArchitecture:
         """The sizes of the model."""
-        if self.start:
+        if self.start and self.start.is_whole:
             return self.start.architecture_for(self.config.model)
         return architecture_of(self.config.model)
 
@@ -148,22 +145,9 @@ def prepare_locked(
     if writes:
         corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
-    if start:
-        config, tokenizers = _take_tokenizers(config, folder, corpus, start, say, writes=writes)
-        reasons: list[str] = []
-    else:
-        config, reasons = _choose_tokens(config, corpus, statistics)
-        is_same = (
-            same_corpus and earlier and _tokens_follow_from(earlier) == _tokens_follow_from(config)
-        )
-        if is_same and folder.tokenizer.exists():
-            tokenizers = TokenizerPair.load(folder.tokenizer)
-        elif not writes:
-            raise TrainingError(not_prepared(folder.tokenizer))
-        else:
-            remove_folder(folder.tokenizer)
-            _make_known(config, folder, corpus)
-            tokenizers = train_tokenizers(config, folder, corpus.training, say)
+    config, tokenizers, reasons = vocabularies_of_run(
+        config, folder, corpus, start, say, statistics=statistics, writes=writes
+    )
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
@@ -223,7 +207,7 @@ def reopen(folder: RunFolder) -> Prepared:
         training=_training_data(config, tokenizers, training, batch_tokens),
         validation=_data(config, tokenizers, validation, batch_tokens, "validation"),
         reasons=(),
-        start=recall_start(folder) if config.start.init_from else None,
+        start=recall_start(folder) if config.start.begins_with_a_model else None,
         word_vectors=_word_vectors(config, folder),
     )
 
@@ -247,68 +231,6 @@ def _word_vectors(config: RunConfig, folder: RunFolder) -> Path | None:
     return folder.start / NAME if start.source_vectors or start.target_vectors else None
 
 
-def _choose_tokens(
-    config: RunConfig, corpus: RunCorpus, statistics: CorpusStatistics
-) -> tuple[RunConfig, list[str]]:
-    """Choose how text is cut; return the configuration with the reasons."""
-    sample = config.tokenization.training_pairs
-    tokenization, reasons = choose_tokenization(config.tokenization, statistics)
-    if corpus.num_training > sample:
-        reasons.append(
-            f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
-            f"evenly spread over all {corpus.num_training:,}"
-        )
-    return config.model_copy(update={"tokenization": tokenization}), reasons
-
-
-def _make_known(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> None:
-    """Let the folder be known as a run from here on, so that an interrupted preparation can be taken up again."""
-    save_config(config.model_copy(update={"run_dir": folder.path}), folder.config)
-    corpus.lock(folder)
-
-
-def _take_tokenizers(
-    config: RunConfig, folder: RunFolder, corpus: RunCorpus, start: Start, say: Say, *, writes: bool
-) -> tuple[RunConfig, TokenizerPair]:
-    """Return the tokenizers of the starting model, with more pieces if that is wanted, and all that it decides.
-
-    A run that has begun has them already, and needs the model no more.
-    """
-    tags = symbols_of(config.corpus)
-    is_extended = bool(config.start.new_pieces or tags)
-    if folder.has_checkpoints() or not writes:
-        if not folder.tokenizer.exists():
-            raise TrainingError(not_prepared(folder.tokenizer))
-        tokenizers = TokenizerPair.load(folder.tokenizer)
-        return inherit(config, start, tokenizers, is_extended=is_extended), tokenizers
-    before = tokenizers_of(start)
-    inherit(
-        config, start, before, is_extended=is_extended
-    )  # what it refuses, it refuses before work is done
-    number = config.start.new_pieces
-    pairs = list(corpus.training.pairs(config.tokenization.training_pairs)) if number else []
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    tokenizers = extend_pair(before, sources, targets, number, tags) if is_extended else before
-    grown = tokenizers.source.vocabulary_size - before.source.vocabulary_size
-    if grown and config.start.lora_rank is not None:
-        raise ConfigError(
-            f"{', '.join(tags)}: not in the vocabulary of {start.model}, and an adapter (start.lora_rank) has no room for "
-            "new symbols; train all weights, or leave corpus.tags and corpus.directions out"
-        )
-    config = inherit(config, start, tokenizers, is_extended=is_extended)
-    remove_folder(folder.tokenizer)
-    _make_known(config, folder, corpus)
-    start.save(folder)
-    with replace_folder(folder.tokenizer) as new:
-        tokenizers.save(new)
-    if is_extended:
-        sizes = {tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size}
-        say(
-            f"vocabulary: {' and '.join(f'{size:,}' for size in sorted(sizes))} tokens, {grown:,} new"
-        )
-    return config, tokenizers
-
-
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
     """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
     for name in ("weights", "temperature", "tags", "directions", "valid_directions"):
@@ -317,16 +239,6 @@ def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: Run
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
                 f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
             )
-
-
-def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
-    """Return the settings that decide, together with the text, what a tokenizer learns."""
-    corpus = config.corpus
-    held_back = corpus.valid_source or corpus.valid_target or corpus.valid_pairs
-    is_split = not (corpus.embedded or held_back)
-    split = (corpus.valid_size, config.training.seed) if is_split else None
-    mixture = (corpus.directions, corpus.weights, corpus.temperature) if corpus.directions else None
-    return config.tokenization, sorted(symbols_of(corpus)), mixture, split
 
 
 def _choose_rest(
@@ -345,7 +257,7 @@ def _choose_rest(
     """
     # How large a batch is, is chosen only now; nothing that is asked of these data depends on it.
     data = _training_data(config, tokenizers, training, batch_tokens=1)
-    if start:
+    if start and start.is_whole:
         config, reasons = choose_fine_tuning(
             config,
             start,
@@ -364,7 +276,7 @@ def _choose_rest(
         weights = ", ".join(f"{weight:g}" for weight in data.weights)
         reasons.insert(0, f"corpus.weights = {weights}: temperature {config.corpus.temperature:g}")
     try:
-        if start:
+        if start and start.is_whole:
             start.architecture_for(config.model)
         else:
             architecture_of(config.model)

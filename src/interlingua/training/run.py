@@ -24,6 +24,7 @@ from interlingua.kernels import native
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import restrict
+from interlingua.training.borrowed_encoder import take_encoder
 from interlingua.training.comparison import (
     OUTPUTS,
     Difference,
@@ -201,9 +202,9 @@ class _Run:
         log = self._open_log()
         with listen_for_stop() as stop, self.progress, closing(log):
             validator = self._validator(stop)
-            if self.prepared.start and self.workers.is_first:
+            if (start := self.prepared.start) and start.is_whole and self.workers.is_first:
                 with stop.rescued_by(lambda: None, nullcontext()):
-                    self._ask_starting_model(self.prepared.start, stop)
+                    self._ask_starting_model(start, stop)
             differences: tuple[Difference, ...] = ()
             reason = self.trainer.run(
                 metrics=log,
@@ -309,12 +310,15 @@ class _Run:
         return checkpoint
 
     def _take_start(self, start: Start) -> None:
-        """Begin with the weights of another model, which are then validated before anything is learnt."""
+        """Begin with the weights of another model, which are then validated before anything is learnt, or with its encoder."""
         trainer = self.trainer
-        take_weights(trainer.model, start, self.prepared.tokenizers, self.build_model)
+        if start.is_whole:
+            take_weights(trainer.model, start, self.prepared.tokenizers, self.build_model)
+            trainer.state = replace(trainer.state, validated=-1)
+        else:
+            take_encoder(trainer.model, start, self.build_model)
         if trainer.mean is not None:
             trainer.mean.load_state_dict(trainer.model.state_dict())
-        trainer.state = replace(trainer.state, validated=-1)
 
     def _ask_starting_model(self, start: Start, stop: StopSignal) -> None:
         """Keep what the starting model says to the texts that are compared at the end, once."""

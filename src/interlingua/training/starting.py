@@ -7,7 +7,7 @@ and its weights are in every checkpoint: once a run has begun, the model may be 
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -29,6 +29,8 @@ from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.extension import old_ids_of
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.run_folder import RunFolder
 
@@ -38,6 +40,7 @@ __all__ = [
     "languages_with",
     "read_start",
     "recall_start",
+    "refuse_sampling",
     "take_weights",
     "tokenizers_of",
 ]
@@ -62,11 +65,19 @@ class Start:
     decoding: dict[str, Any]
     directions: tuple[Direction, ...] = ()
     """The pairs of languages of a model of several."""
+    part: Literal["model", "encoder"] = "model"
+    """What the run takes of it: all, or the encoder with what it reads."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run begins with the whole model."""
+        return self.part == "model"
 
     @property
     def origin(self) -> dict[str, str]:
         """What the environment of the run says of it."""
-        return {"model": str(self.model), "sha256": self.sha256}
+        origin = {"model": str(self.model), "sha256": self.sha256}
+        return origin if self.is_whole else {"part": self.part, **origin}
 
     def save(self, folder: RunFolder) -> None:
         """Keep it in the run."""
@@ -181,6 +192,18 @@ def _refuse_unknown_directions(start: Start, corpus: CorpusConfig) -> None:
                 f"{start.model}: translates {in_words(known)}, and the corpus has {name}; give --start.new-language true "
                 "to teach it another language"
             )
+
+
+def refuse_sampling(sampling: float, source: Tokenizer, start: Start) -> None:
+    """Raise a ConfigError if subword sampling is asked of a tokenizer that cuts a text in one way only."""
+    cutter = source.cutter if isinstance(source, RenumberedTokenizer) else source
+    if sampling and not (
+        isinstance(cutter, PieceTokenizer) and cutter.kind in ("bpe", "unigram", "wordpiece")
+    ):
+        raise ConfigError(
+            f"tokenization.sampling = {sampling:g}: the tokenizer of {start.model} has only one way to cut a "
+            "text; set it to 0"
+        )
 
 
 def take_weights(

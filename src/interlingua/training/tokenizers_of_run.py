@@ -9,6 +9,7 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.files import replace_folder
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.directions_of_run import symbols_of
 from interlingua.training.run_folder import RunFolder
@@ -17,9 +18,15 @@ __all__ = ["train_tokenizers"]
 
 
 def train_tokenizers(
-    config: RunConfig, folder: RunFolder, text: ParallelFiles, say: Callable[[str], None]
+    config: RunConfig,
+    folder: RunFolder,
+    text: ParallelFiles,
+    say: Callable[[str], None],
+    borrowed: Tokenizer | None = None,
 ) -> TokenizerPair:
     """Learn the vocabularies of a run, whose kind and size are chosen, and put them into its folder.
+
+    That of the source may be ``borrowed`` with an encoder.
 
     Raises:
         TokenizerError: they cannot be learnt so.
@@ -28,7 +35,9 @@ def train_tokenizers(
     chosen = config.tokenization
     assert chosen.kind is not None
     assert chosen.vocabulary_size is not None
-    sides = (("source", "target"),) if chosen.shared else (("source",), ("target",))
+    sides: list[tuple[str, ...]] = [("source", "target")]
+    if not chosen.shared:
+        sides = [("target",)] if borrowed else [("source",), ("target",)]
     repeats = _repeats(config.corpus, text.pairs_a_part)
     trained = [
         train_tokenizer(
@@ -43,7 +52,7 @@ def train_tokenizers(
         )
         for side in sides
     ]
-    tokenizers = TokenizerPair(trained[0], trained[-1], shared=bool(chosen.shared))
+    tokenizers = TokenizerPair(borrowed or trained[0], trained[-1], shared=bool(chosen.shared))
     with replace_folder(folder.tokenizer) as new:
         tokenizers.save(new)
     sizes = " and ".join(f"{tokenizer.vocabulary_size:,}" for tokenizer in trained)

@@ -26,8 +26,7 @@ from interlingua.corpus.scan import Chunk
 from interlingua.corpus.split import split_validation
 from interlingua.errors import ConfigError, CorpusError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.training import corpus_of_run, shards_of_run
-from interlingua.training import prepare as prepare_module
+from interlingua.training import corpus_of_run, shards_of_run, vocabularies_of_run
 from interlingua.training.prepare import Prepared, prepare, prepare_locked, run_dir_of
 from interlingua.training.run_folder import RunFolder
 
@@ -304,7 +303,7 @@ def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
 ) -> None:
     path = config.corpus.source[0]
     whole, before = path.read_bytes(), path.stat()
-    learn, finish = prepare_module.train_tokenizers, corpus_of_run.RunCorpus.check_unchanged
+    learn, finish = vocabularies_of_run.train_tokenizers, corpus_of_run.RunCorpus.check_unchanged
 
     def change(*arguments: Any) -> TokenizerPair:
         tokenizers = learn(*arguments)
@@ -317,7 +316,7 @@ def test_a_text_that_is_changed_and_put_back_meanwhile_is_refused(
         finish(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(prepare_module, "train_tokenizers", change)
+        patch.setattr(vocabularies_of_run, "train_tokenizers", change)
         patch.setattr(corpus_of_run.RunCorpus, "check_unchanged", put_back)
         with pytest.raises(CorpusError, match=r"train\.ro: has been changed since it was read"):
             prepare(config)

@@ -1,0 +1,124 @@
+"""A run that begins with the encoder of another model: its layers, source embeddings and source tokenizer.
+
+The decoder is new, with a vocabulary of its own, so that what one language pair (or a task without a second language) taught the
+encoder serves another target. With ``start.freeze`` the encoder stays what it is, to the bit.
+"""
+
+import torch
+
+from interlingua.checkpoints.manifest import listed_sha256
+from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
+from interlingua.checkpoints.weights import parameters_of
+from interlingua.config import RunConfig
+from interlingua.errors import ConfigError, ModelError
+from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.training.corpus_of_run import languages_of
+from interlingua.training.starting import Start, refuse_sampling, tokenizers_of
+
+__all__ = ["encoder_tokenizer", "fit_to_encoder", "take_encoder"]
+
+ENCODER = ("source_embedding.", "encoder.")
+"""What the names of its parameters begin with, in a model of any kind."""
+
+_OWN = {
+    *("decoder_layers", "attention", "tie", "output_bias"),
+    *("dropout", "attention_dropout", "activation_dropout"),
+}
+"""Sizes and choices that the run has for itself; all others are the encoder's."""
+
+
+def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> RunConfig:
+    """Fill in what the encoder decides: its kind and sizes, the longest text, a vocabulary of its own for the target.
+
+    Args:
+        config: what the user asks for.
+        start: the model that the encoder is of.
+        tokenizer: its source tokenizer.
+
+    Raises:
+        ConfigError: something else is asked for, or the source is another language.
+    """
+    asked, sizes = config.model, start.architecture
+    model: dict[str, object] = {"kind": sizes.kind}
+    for name, value in (sizes.to_dict() | {"kind": sizes.kind}).items():
+        if name not in type(asked).model_fields or name in _OWN:
+            continue
+        wanted = getattr(asked, name)
+        if name in asked.model_fields_set and wanted is not None and wanted != value:
+            raise ConfigError(
+                f"model.{name} = {wanted}: the encoder of {start.model} has {value}; leave it out"
+            )
+        model[name] = value
+    if asked.decoder_layers is None:
+        model["decoder_layers"] = sizes.decoder_layers
+    if config.tokenization.shared:
+        raise ConfigError(
+            f"tokenization.shared = true: {start.model} brings the source tokenizer, and the target gets its own; "
+            "leave it out"
+        )
+    if asked.tie == "three-way":
+        raise ConfigError(
+            'model.tie = three-way: the target has a vocabulary of its own; set it to "target", or leave it out'
+        )
+    refuse_sampling(config.tokenization.sampling, tokenizer, start)
+    _refuse_unknown_tags(config, start, tokenizer)
+    _refuse_another_language(config, start)
+    batching = config.batching
+    if "max_length" not in batching.model_fields_set:
+        batching = batching.model_copy(update={"max_length": start.max_length})
+    most = sizes.max_positions
+    if batching.max_length > most:
+        raise ConfigError(
+            f"batching.max_length = {batching.max_length}: the encoder of {start.model} has {most} positions; lower it"
+        )
+    return config.model_copy(
+        update={
+            "model": asked.model_copy(update=model),
+            "batching": batching,
+            "tokenization": config.tokenization.model_copy(update={"shared": False}),
+        }
+    )
+
+
+def encoder_tokenizer(start: Start) -> Tokenizer:
+    """Read the tokenizer that the encoder was trained with, from its model's own folder."""
+    return tokenizers_of(start).source
+
+
+def take_encoder(model: EncoderDecoder, start: Start, build_model: BuildModel) -> None:
+    """Copy the encoder of the starting model, and the embeddings of its source, into ``model``.
+
+    Raises:
+        ModelError: it is missing or damaged, or not what it was when the run was prepared.
+    """
+    folder = find_model_folder(start.model)
+    loaded = load_model_folder(folder, build_model)
+    if listed_sha256(folder, "model.safetensors") != start.sha256:
+        raise ModelError(
+            f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
+        )
+    own = parameters_of(loaded.model)
+    with torch.no_grad():
+        for name, parameter in parameters_of(model).items():
+            if name.startswith(ENCODER):
+                parameter.copy_(own[name])
+
+
+def _refuse_unknown_tags(config: RunConfig, start: Start, tokenizer: Tokenizer) -> None:
+    known = set(tokenizer.all_tokens()) if any(config.corpus.tags) else set()
+    for tag in config.corpus.tags:
+        if tag and tag not in known:
+            raise ConfigError(
+                f"corpus.tags holds {tag}, which the vocabulary of {start.model} has not, and the encoder has no row "
+                "for it; leave it out"
+            )
+
+
+def _refuse_another_language(config: RunConfig, start: Start) -> None:
+    told = languages_of(config.corpus)[0]
+    if told not in (start.source_lang, "source") and not config.start.new_language:
+        raise ConfigError(
+            f"{start.model}: its encoder reads {start.source_lang}, and the source of the corpus is {told}; give "
+            f"--source-lang {start.source_lang} if only the name of the file differs, or --start.new-language true"
+        )
