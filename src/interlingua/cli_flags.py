@@ -64,6 +64,8 @@ class RunFlags:
     """Target text, line by line the translation of the source."""
     pairs: tuple[Path, ...] = ()
     """Files with both sides instead: TSV, JSON Lines, TMX, compressed or not; PREFIX of PREFIX.en and PREFIX.de; -."""
+    text: tuple[Path, ...] = ()
+    """Text of one language instead of source and target: each line is both."""
     source_lang: str | None = None
     """Language of the source; by default the suffix of its file name."""
     target_lang: str | None = None
@@ -74,8 +76,12 @@ class RunFlags:
     """Validation target."""
     valid_pairs: tuple[Path, ...] = ()
     """Validation pairs, in any form that --pairs takes."""
+    valid_text: tuple[Path, ...] = ()
+    """Validation text of --text."""
     init_from: str | None = None
     """Model folder or run to begin with, instead of fresh weights: its tokenizer, sizes and languages are kept."""
+    encoder_from: str | None = None
+    """Model folder or run whose encoder and source tokenizer to begin with, instead; the decoder is new."""
     keep_source: tuple[Path, ...] = ()
     """With --init-from: text that the model should still translate as well as before."""
     keep_target: tuple[Path, ...] = ()
@@ -97,7 +103,7 @@ class RunFlags:
         if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
-                "--source train.ro --target train.en, or one file with both: --pairs train.tsv "
+                "--source train.ro --target train.en, or one file with both: --pairs train.tsv, or --text news.en "
                 "(or try: interlingua demo)"
             )
         return config

@@ -78,6 +78,10 @@ class CorpusConfig(Section):
     )
     """Which columns of TSV (numbers from 1, or names in its first line) or keys of JSON Lines hold source and target
     (none: the only two; keys named source and target or by the languages)."""
+    text: Paths = ()
+    """Text of one language, instead of source and target: each line is both. An encoder-decoder learns from it with corpus.denoise."""
+    valid_text: Paths = ()
+    """Validation text of corpus.text."""
     valid_source: Paths = ()
     """Validation source; when absent, a part of the training pairs is split off."""
     valid_target: Paths = ()
@@ -110,6 +114,13 @@ class CorpusConfig(Section):
     """Share of the pairs that training spoils the way people type, others in each epoch: capitals, typos, missing marks, emoji,
     markup. 0.3 makes a model that bears such input. Batches are made by the lengths without it, so that theirs can exceed
     batching.batch_tokens."""
+    denoise: float = Field(default=0.0, ge=0.0, le=0.9)
+    """Share of the words of every source that are hidden, others in each epoch, each run of them behind one "_"; the target is
+    whole. 0.35 is usual for corpus.text (Lewis et al. 2020)."""
+    denoise_span: float = Field(default=3.0, ge=1.0, le=100.0)
+    """Mean length, in words, of a hidden run; 1 hides each word by itself."""
+    denoise_reach: int = Field(default=0, ge=0, le=1000)
+    """Places that a word of a source with gaps moves at most; 0 leaves the order."""
     valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
 

@@ -38,6 +38,7 @@ _LINE_OF_TOML_ERROR = re.compile(r" \(at line (\d+), column \d+\)| \(at end of d
 _SHORT_FLAGS = {
     *("corpus.source", "corpus.target", "corpus.source_lang", "corpus.target_lang"),
     *("corpus.valid_source", "corpus.valid_target", "corpus.pairs", "corpus.valid_pairs"),
+    *("corpus.text", "corpus.valid_text"),
     *("start.init_from", "start.encoder_from", "start.keep_source", "start.keep_target"),
 }
 """Keys whose flags go without the section: --source, not --corpus.source."""
@@ -83,6 +84,7 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
     for key, value in flags.items():
         _set_flag(tree, key, _expand(value, key, locate), locate)
     _drop_nones(tree)
+    _put_text_on_both_sides(tree, locate)
     config = _validate(tree, locate)
     _refuse_contradictions(config, locate)
     return config
@@ -265,6 +267,24 @@ def _drop_nones(tree: dict[str, Any]) -> None:
             section[setting.name] = None
 
 
+def _put_text_on_both_sides(tree: dict[str, Any], locate: Locate) -> None:
+    """Let a text of one language stand as source and target, so that all that reads pairs reads it too."""
+    corpus = tree.get("corpus")
+    if not isinstance(corpus, dict):
+        return
+    for name, sides in (
+        ("text", ("source", "target")),
+        ("valid_text", ("valid_source", "valid_target")),
+    ):
+        text = corpus.get(name)
+        for side in sides:
+            if text and corpus.get(side, text) not in ([], text):
+                raise ConfigError(
+                    f"{locate(f'corpus.{name}')}: corpus.{name} and corpus.{side} are both given; take one"
+                )
+        corpus |= dict.fromkeys(sides, text) if text else {}
+
+
 def _validate(tree: dict[str, Any], locate: Locate) -> RunConfig:
     try:
         return RunConfig.model_validate_json(json.dumps(tree, default=str), strict=True)
@@ -343,6 +363,7 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
                 f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and {of} "
                 f"{files} file{'s' * (files != 1)}; give one {what} for each file",
             )
+    yield from _contradictions_in_noise(corpus)
     if corpus.weights and corpus.temperature is not None:
         yield (
             "corpus.temperature",
@@ -363,6 +384,20 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
                 "corpus.tags",
                 f"corpus.tags holds {tag}, which means something else in every vocabulary; take another name",
             )
+
+
+def _contradictions_in_noise(corpus: CorpusConfig) -> Iterator[tuple[str, str]]:
+    if corpus.denoise and corpus.noise:
+        yield (
+            "corpus.noise",
+            "corpus.noise and corpus.denoise both say how a source is spoiled; take one",
+        )
+    if corpus.valid_text and not corpus.text:
+        yield "corpus.valid_text", "corpus.valid_text is given without corpus.text; give both"
+    if not corpus.denoise:
+        for name in ("denoise_span", "denoise_reach"):
+            if getattr(corpus, name) != CorpusConfig.model_fields[name].default:
+                yield f"corpus.{name}", f"corpus.{name} needs corpus.denoise; give it, such as 0.35"
 
 
 def _contradictions_in_start(start: StartConfig) -> Iterator[tuple[str, str]]:
@@ -444,6 +479,12 @@ def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tupl
 
 def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
     model = config.model
+    if config.corpus.text and not config.corpus.denoise:
+        yield (
+            "corpus.text",
+            "corpus.text is source and target at once, which teaches an encoder-decoder to copy and no more; add "
+            "corpus.denoise, such as 0.35",
+        )
     for name, kinds in _ONLY_OF.items():
         value = getattr(model, name)
         if model.kind not in kinds and value != ModelConfig.model_fields[name].default:

@@ -260,6 +260,9 @@ def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
         return first.source, first.target
     if corpus.embedded:
         source, target = _EMBEDDED_LANGUAGES[corpus.embedded]
+    elif corpus.text:
+        found = {language_of(path) for path in corpus.text}
+        source, target = (found.pop() or UNNAMED[0],) * 2 if len(found) == 1 else UNNAMED
     else:
         source = (language_of(corpus.source[0]) if corpus.source else None) or UNNAMED[0]
         target = (language_of(corpus.target[0]) if corpus.target else None) or UNNAMED[1]

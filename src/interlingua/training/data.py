@@ -3,8 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import overload
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from interlingua.batching.batch import Batch, make_batch
 from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
+from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
@@ -52,7 +54,7 @@ class TrainingData:
     max_length: int
     seed: int
     sampling: float = 0.0
-    noise: InputNoise | None = None
+    noise: InputNoise | Denoising | None = None
     weights: tuple[float, ...] = ()
     """How often the pairs of each part of the corpus come in an epoch; none is once."""
     prefixes: tuple[tuple[int, ...], ...] = ()
@@ -124,6 +126,11 @@ class TrainingData:
         lengths = self.shards.source_lengths, self.shards.target_lengths
         return lengths if drawn is None else (lengths[0][drawn], lengths[1][drawn])
 
+    @property
+    def shown(self) -> Sequence[SentencePair]:
+        """The pairs as the first epoch has them: what is translated to validate, and kept to prove copies with."""
+        return _Shown(self.pairs, self.noise) if self.noise else self.pairs
+
     def once(self) -> Iterator[Batch]:
         """Yield every pair once, in the order of the first epoch: for validation."""
         for indices in self.order(0):
@@ -168,3 +175,28 @@ class TrainingData:
         if not self.prefixes:
             return ()
         return self.prefixes[bisect_right(list(accumulate(self.shards.parts)), index)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown(Sequence[SentencePair]):
+    """Pairs under the noise of the first epoch."""
+
+    pairs: Sequence[SentencePair]
+    noise: InputNoise | Denoising
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> SentencePair: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[SentencePair]: ...
+
+    def __getitem__(self, index: int | slice) -> SentencePair | list[SentencePair]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        pair = self.pairs[place]
+        spoiled = self.noise.apply(pair.source, pair.target, epoch=0, pair=place)
+        return replace(pair, source=spoiled[0], target=spoiled[1]) if spoiled else pair

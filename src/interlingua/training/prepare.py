@@ -10,6 +10,7 @@ from interlingua.batching.mixing import weights_of
 from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError
@@ -291,12 +292,12 @@ def _choose_rest(
 def _training_data(
     config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int
 ) -> TrainingData:
+    data = _data(config, tokenizers, shards, batch_tokens, "training")
+    noise = config.corpus.noise
     return replace(
-        _data(config, tokenizers, shards, batch_tokens, "training"),
+        data,
         sampling=config.tokenization.sampling,
-        noise=InputNoise(config.corpus.noise, config.training.seed)
-        if config.corpus.noise
-        else None,
+        noise=InputNoise(noise, config.training.seed) if noise else data.noise,
         weights=weights_of(shards.parts, config.corpus.weights, config.corpus.temperature),
         prefixes=tag_ids(config.corpus, tokenizers),
     )
@@ -305,12 +306,16 @@ def _training_data(
 def _data(
     config: RunConfig, tokenizers: TokenizerPair, shards: Shards, batch_tokens: int, part: Part
 ) -> TrainingData:
+    corpus, seed = config.corpus, config.training.seed
+    gaps = Denoising(corpus.denoise, corpus.denoise_span, corpus.denoise_reach, seed)
     return TrainingData(
         shards=shards,
         pairs=StoredPairs(shards) if shards.keeps_text else (),
         tokenizers=tokenizers,
         batch_tokens=batch_tokens,
         max_length=config.batching.max_length,
-        seed=config.training.seed,
+        seed=seed,
         directions=directions_of(config.corpus, part),
+        # Unlike what people type, gaps are the task itself: a validation has them too, the same each time.
+        noise=gaps if corpus.denoise else None,
     )

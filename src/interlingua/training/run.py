@@ -333,9 +333,9 @@ class _Run:
             self.progress.say(f"no comparison with the starting model will be made: {error}")
             return
         data = self.prepared.validation
-        by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+        by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
         own = Direction(translator.source_lang, translator.target_lang)
-        validation: dict[Direction | None, Sequence[SentencePair]] = {None: data.pairs}
+        validation: dict[Direction | None, Sequence[SentencePair]] = {None: data.shown}
         if by_direction:
             validation = dict(by_direction.items())
         texts = texts_to_compare(

@@ -89,8 +89,8 @@ class SavedForm:
         """Return the sentences that are kept with the model, of several pairs of languages some of each."""
         data = self.prepared.validation
         if not data.directions:
-            return [(pair, None) for pair in spread_pairs(data.pairs, MOST_SENTENCES)]
-        by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+            return [(pair, None) for pair in spread_pairs(data.shown, MOST_SENTENCES)]
+        by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
         number = max(_FEWEST_SENTENCES, MOST_SENTENCES // len(by_direction))
         return [
             (pair, direction)

@@ -106,7 +106,8 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
         prefixes=tag_ids(config.corpus, tokenizers, part),
         keep_text=part == "validation"
         or config.tokenization.sampling > 0
-        or config.corpus.noise > 0,
+        or config.corpus.noise > 0
+        or config.corpus.denoise > 0,
     )
 
 

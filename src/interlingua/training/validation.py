@@ -206,9 +206,9 @@ class Validator:
 def _shares(data: TrainingData, translator: Translator, num_sentences: int) -> list[_Share]:
     """Return what is decoded: of one pair of languages so many sentences, of several a share of each."""
     if not data.directions:
-        pairs = spread_pairs(data.pairs, num_sentences)
+        pairs = spread_pairs(data.shown, num_sentences)
         return [_Share("", translator, pairs, choose_tokenizer(translator.target_lang))]
-    by_direction = pairs_by_direction(data.shards, data.pairs, data.directions)
+    by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
     number = max(FEWEST_SENTENCES, num_sentences // len(by_direction))
     return [
         _Share(

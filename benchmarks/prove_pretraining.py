@@ -1,0 +1,131 @@
+"""Denoising pretraining, then fine-tuning for translation, against fine-tuning's pairs alone: 5,000 pairs of Tatoeba English-German.
+
+The text to learn from first is the rest of the corpus, each language by itself and not as pairs: the English lines that the 5,000 pairs
+do not hold, and the German ones. All have the same sizes, and a vocabulary from the text that they see. One way from scratch has the
+time that the pairs get after pretraining, another also the time that pretraining took. They are compared by a paired bootstrap of sentences and seeds.
+Restartable: what is trained is not trained again, and what is translated is not translated again.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from prove_commands import corpora, describe_machine, run
+
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
+
+SIZES = "--model.preset small --model.d-ff 512 --model.dropout 0.3"
+TOKENS = "--tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
+RATE = "--training.warmup-steps 400 --training.peak-learning-rate 0.0015"
+"""Of weights that begin fresh; what begins with a model chooses a gentler one."""
+SCRATCH, LONGER, PRETRAINED = "from scratch", "from scratch, all the time", "pretrained, then tuned"
+
+
+def main() -> None:
+    """Train what is missing and compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("runs/pretraining"))
+    parser.add_argument("--pairs", type=int, default=5000)
+    parser.add_argument(
+        "--lines", type=int, default=150_000, help="of each language, to pretrain on"
+    )
+    parser.add_argument("--pretrain-minutes", type=float, default=40.0)
+    parser.add_argument("--minutes", type=float, default=10.0, help="of training on the pairs")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--steps", type=int, help="updates of each training, for a trial")
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    print(describe_machine())
+    data = corpora() / "tatoeba_en_de"
+    write_texts(data, asked)
+    gaps = f"--corpus.denoise 0.35 {SIZES.replace('0.3', '0.1')} {TOKENS}"
+    texts = ("--text", *(str(asked.folder / f"mono.{lang}") for lang in ("en", "de")))
+    base = asked.folder / "pretrained"
+    train(base, texts, gaps, asked.pretrain_minutes, asked)
+    rows: dict[str, list[list[str]]] = {SCRATCH: [], LONGER: [], PRETRAINED: []}
+    for seed in asked.seeds.split(","):
+        for name, flags, minutes in (
+            (SCRATCH, f"{SIZES} {TOKENS}", asked.minutes),
+            (LONGER, f"{SIZES} {TOKENS}", asked.minutes + asked.pretrain_minutes),
+            (PRETRAINED, f"--init-from {base} --model.dropout 0.3", asked.minutes),
+        ):
+            run_dir = asked.folder / f"{name.replace(',', '').replace(' ', '-')}-{seed}"
+            sides = [f"--{p}{side}" for p in ("", "valid-") for side in ("source", "target")]
+            files = [asked.folder / "some.en", asked.folder / "some.de"]
+            files += [data / "valid.en", data / "valid.de"]
+            pairs = tuple(
+                word for each in zip(sides, map(str, files), strict=True) for word in each
+            )
+            train(run_dir, pairs, f"{flags} --training.seed {seed}", minutes, asked)
+            rows[name].append(translated(run_dir, data / "test.en", asked.threads))
+    sides = (tuple(read_lines(data / f"test.{lang}")) for lang in ("en", "de"))
+    write_table(rows, TestSet("Tatoeba", *sides), asked)
+
+
+def write_texts(data: Path, asked: argparse.Namespace) -> None:
+    """Write the pairs, and the text that is in neither of their sides nor in validation or test."""
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    for lang in ("en", "de"):
+        lines = read_lines(data / f"train.{lang}")
+        some, rest = lines[: asked.pairs], lines[asked.pairs :]
+        held = {*some, *read_lines(data / f"valid.{lang}"), *read_lines(data / f"test.{lang}")}
+        mono = [line for line in dict.fromkeys(rest) if line not in held][: asked.lines]
+        for name, text in (("some", some), ("mono", mono)):
+            if not (asked.folder / f"{name}.{lang}").exists():
+                write_lines(asked.folder / f"{name}.{lang}", text)
+
+
+def train(
+    run_dir: Path, text: tuple[str, ...], flags: str, minutes: float, asked: argparse.Namespace
+) -> dict[str, Any]:
+    """Train, or find trained, and return what the command tells."""
+    length = f"--training.minutes {minutes}"
+    if asked.steps:
+        length = f"--training.steps {asked.steps} --training.validate-every {asked.steps}"
+    told = run(
+        *("train", *text, "--json", "--run-dir", str(run_dir), *length.split()),
+        *("--training.threads", str(asked.threads), "--batching.batch-tokens", "2048"),
+        *("--training.schedule", "linear", "--training.patience", "20"),
+        *(() if "--init-from" in flags else RATE.split()),
+        *flags.split(),
+    )
+    result: dict[str, Any] = json.loads(told.output)
+    return result
+
+
+def translated(model: Path, source: Path, threads: int) -> list[str]:
+    """Return a model's translation of a test set, from an earlier start if it is there."""
+    output = model / "test.out"
+    if not output.exists():
+        files = ("--input", str(source), "--output", str(output))
+        run("translate", str(model), *files, "--threads", str(threads))
+    return read_lines(output)
+
+
+def write_table(rows: dict[str, list[list[str]]], test: TestSet, asked: argparse.Namespace) -> None:
+    """Compare each way with training from scratch: sentences and seeds are drawn together."""
+    systems = [
+        SystemOutputs(name, tuple((tuple(lines),) for lines in seeds))
+        for name, seeds in rows.items()
+    ]
+    table = compare_systems(systems, [test], ("bleu", "chrf"), target_lang="de")
+    told = [
+        f"{describe_machine()}, {asked.threads} thread(s); {asked.pairs:,} pairs",
+        "",
+        "| way | metric | of each seed | mean | p against from scratch |",
+        "|---|---|---|---|---|",
+    ]
+    for each in table.figures:
+        values = ", ".join(f"{value:.2f}" for value in each.values)
+        chance = "" if each.p_value is None else f"{each.p_value:.4f}"
+        cells = [each.system, each.metric, values, f"{each.mean:.2f}", chance]
+        told.append("| " + " | ".join(cells) + " |")
+    told += ["", *sorted({f"{each.metric}: `{each.signature}`" for each in table.figures}), ""]
+    (asked.folder / "pretraining.md").write_text("\n".join(told), encoding="utf-8")
+    print("\n".join(told))
+
+
+if __name__ == "__main__":
+    main()
