@@ -197,11 +197,11 @@ class BatchingConfig(Section):
 
 
 class ModelConfig(Section):
-    """The Transformer of Vaswani et al. 2017, or what came before it; the preset gives the sizes that are left out."""
+    """The Transformer of Vaswani et al. 2017, or what came before or after it; the preset gives the sizes that are left out."""
 
-    kind: Literal["transformer", "rnn", "lstm", "gru", "convolutional"] = "transformer"
-    """The paper's model, or a predecessor: a recurrent encoder-decoder (rnn, lstm, gru), or the convolutional one of
-    Gehring et al. 2017."""
+    kind: Literal["transformer", "rnn", "lstm", "gru", "convolutional", "decoder"] = "transformer"
+    """The paper's model; a predecessor: a recurrent encoder-decoder (rnn, lstm, gru), or the convolutional one of
+    Gehring et al. 2017; or a descendant: the decoder alone, a language model that learns from corpus.text."""
     attention: Literal["additive", "dot", "none"] | None = None
     """How a recurrent decoder looks at the source: additive (Bahdanau et al. 2015), dot (Luong et al. 2015), or none: it
     knows only the encoder's last state (left out: dot)."""

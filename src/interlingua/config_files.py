@@ -46,13 +46,15 @@ _SHORT_FLAGS = {
 _TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 """Symbols of every vocabulary that look like tags."""
 
-_TRANSFORMER, _RECURRENT = ("transformer",), ("rnn", "lstm", "gru")
+_TRANSFORMER, _RECURRENT = ("transformer", "decoder"), ("rnn", "lstm", "gru")
+_HAS_ENCODER = ("transformer", *_RECURRENT, "convolutional")
 _ONLY_OF = {
     **dict.fromkeys(("d_ff", "heads", "d_k", "d_v"), _TRANSFORMER),
     **dict.fromkeys(("attention_dropout", "activation_dropout"), _TRANSFORMER),
     **dict.fromkeys(("activation", "norm", "positions"), _TRANSFORMER),
     **dict.fromkeys(("attention", "bidirectional"), _RECURRENT),
     "kernel_width": ("convolutional",),
+    "encoder_layers": _HAS_ENCODER,
 }
 """Which kinds of model have a size or choice that not all have."""
 
@@ -479,12 +481,7 @@ def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tupl
 
 def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
     model = config.model
-    if config.corpus.text and not config.corpus.denoise:
-        yield (
-            "corpus.text",
-            "corpus.text is source and target at once, which teaches an encoder-decoder to copy and no more; add "
-            "corpus.denoise, such as 0.35",
-        )
+    yield from _contradictions_in_task(config)
     for name, kinds in _ONLY_OF.items():
         value = getattr(model, name)
         if model.kind not in kinds and value != ModelConfig.model_fields[name].default:
@@ -521,6 +518,42 @@ def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
             "batching.max_length" if given else "model.max_positions",
             f"batching.max_length = {config.batching.max_length} is more than model.max_positions = "
             f"{model.max_positions}; lower one or raise the other",
+        )
+
+
+def _contradictions_in_task(config: RunConfig) -> Iterator[tuple[str, str]]:
+    """Compare what a model learns from with what its kind can learn."""
+    corpus = config.corpus
+    if config.model.kind != "decoder":
+        # what a run begins with decides the kind, and is asked later
+        if corpus.text and not corpus.denoise and not config.start.init_from:
+            yield (
+                "corpus.text",
+                "corpus.text is source and target at once, which teaches an encoder-decoder to copy and no more; add "
+                "corpus.denoise, such as 0.35, or model.kind decoder",
+            )
+        return
+    if not corpus.text:
+        yield (
+            "model.kind",
+            "model.kind = decoder is a language model, which learns from text without a translation; give corpus.text",
+        )
+    for name in ("noise", "denoise", "tags"):
+        if getattr(corpus, name):
+            yield (
+                f"corpus.{name}",
+                f"corpus.{name} spoils or marks a source, and model.kind decoder reads none; leave it out",
+            )
+    if config.tokenization.shared is False:
+        yield (
+            "tokenization.shared",
+            "tokenization.shared = false: model.kind decoder has one vocabulary; leave it out",
+        )
+    if 2 * config.batching.max_length > config.model.max_positions:
+        yield (
+            "model.max_positions",
+            f"model.max_positions = {config.model.max_positions} holds no prompt and continuation of "
+            f"batching.max_length = {config.batching.max_length} each; raise the one, or lower the other",
         )
 
 

@@ -43,6 +43,7 @@ from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device, release_freed_memory
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.language_model import LanguageModel
 from interlingua.model.transformer import Transformer
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
@@ -100,6 +101,8 @@ class Translator:
         self._model = model.to(self.device) if isinstance(model, nn.Module) else model
         self._read_again: Callable[[], EncoderDecoder] | None = None
         self._reading = Lock()
+        self.continues = isinstance(model, LanguageModel)
+        """A language model writes on where a text stops, so that a translation is what follows it, space and all."""
         self.tokenizers = tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
@@ -433,7 +436,9 @@ class Translator:
             constraints=self.rules(request),
         )
         for ids in steps:
-            grown = target.decode(list(ids)).rstrip("\ufffd")  # half a character waits for the rest
+            grown = self._text_of(ids, sources[0]).rstrip(
+                "\ufffd"
+            )  # half a character waits for the rest
             if grown.startswith(shown) and len(grown) > len(shown):
                 yield grown[len(shown) :]
                 shown = grown
@@ -559,7 +564,7 @@ class Translator:
                 if place in reminded:
                     exact = self._is_corrected(sources[place])
                     flags = (*flags, "corrected" if exact else "like-a-correction")
-                ranked = [self._write(hypothesis, flags) for hypothesis in hypotheses]
+                ranked = [self._write(each, flags, sources[place]) for each in hypotheses]
                 if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
                     ranked = [ranked[number] for number in order]
@@ -569,6 +574,11 @@ class Translator:
 
     def _read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Return the source ids by place, without the texts that have none, and the places cut."""
+        if self.continues:
+            prompts = self.tokenizers.source.encode_batch(list(texts))
+            room = self.max_source_length - 1
+            cut = {place for place, ids in enumerate(prompts) if len(ids) > room}
+            return {place: ids[-room:] for place, ids in enumerate(prompts)}, cut
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
         encoded = self.tokenizers.source.encode_batch([texts[place] for place in places])
         fitting = truncate(encoded, self.max_source_length)
@@ -656,9 +666,19 @@ class Translator:
         """Return what a request forbids to be written."""
         return [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
 
-    def _write(self, hypothesis: Hypothesis, flags: tuple[str, ...]) -> Translation:
+    def _text_of(self, ids: Sequence[int], source: Sequence[int]) -> str:
+        """Turn what was written into text: behind its prompt, if it goes on with it."""
         target = self.tokenizers.target
-        text = target.decode(list(hypothesis.ids))
+        if not self.continues:
+            return target.decode(list(ids))
+        before, whole = target.decode(list(source)), target.decode([*source, *ids])
+        return whole.removeprefix(before)
+
+    def _write(
+        self, hypothesis: Hypothesis, flags: tuple[str, ...], source: Sequence[int]
+    ) -> Translation:
+        target = self.tokenizers.target
+        text = self._text_of(hypothesis.ids, source)
         marks = {
             "max-length": hypothesis.stopped == "max_length",
             "repetition": hypothesis.stopped == "repetition",

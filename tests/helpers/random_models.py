@@ -7,7 +7,8 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.model.architecture import Architecture
-from interlingua.model.transformer import RESIDUAL_GAIN, Transformer
+from interlingua.model.layer_parts import RESIDUAL_GAIN
+from interlingua.model.transformer import Transformer
 from interlingua.tokenization import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 

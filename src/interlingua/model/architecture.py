@@ -9,6 +9,7 @@ __all__ = [
     "AnyArchitecture",
     "Architecture",
     "ConvolutionalArchitecture",
+    "DecoderArchitecture",
     "Kind",
     "RecurrentArchitecture",
     "architecture_from",
@@ -21,7 +22,7 @@ Positions = Literal["sinusoidal", "learned"]
 Tie = Literal["three-way", "target", "none"]
 Recurrence = Literal["rnn", "lstm", "gru"]
 LookAtSource = Literal["additive", "dot", "none"]
-Kind = Literal["transformer", "rnn", "lstm", "gru", "convolutional"]
+Kind = Literal["transformer", "rnn", "lstm", "gru", "convolutional", "decoder"]
 
 _OWN_WIDTHS = ("d_k", "d_v")
 
@@ -166,7 +167,60 @@ class ConvolutionalArchitecture:
         return asdict(self)
 
 
-AnyArchitecture = Architecture | RecurrentArchitecture | ConvolutionalArchitecture
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderArchitecture:
+    """Sizes and choices of a language model: the decoder of a Transformer alone (Radford et al. 2018).
+
+    Without a source there is nothing for attention across to look at, so that a layer has the parts of an encoder's; what makes it a
+    decoder is the look-ahead mask.
+
+    Raises:
+        ValueError: see :class:`Architecture`.
+    """
+
+    kind: Literal["decoder"] = "decoder"
+    decoder_layers: int = 6
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8
+    d_k: int | None = None
+    d_v: int | None = None
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: Activation = "relu"
+    norm: Norm = "post"
+    positions: Positions = "sinusoidal"
+    max_positions: int = 1024
+    tie: Tie = "three-way"
+    output_bias: bool = False
+
+    def __post_init__(self) -> None:
+        _check_choices(self, kind=Literal["decoder"])
+        self.stack()
+
+    @property
+    def encoder_layers(self) -> int:
+        """There is no encoder."""
+        return 0
+
+    def stack(self) -> Architecture:
+        """Return the sizes of its layers, as those of one side of a Transformer.
+
+        Raises:
+            ValueError: as :class:`Architecture`, which has the same rules.
+        """
+        sizes = {name: value for name, value in asdict(self).items() if name != "kind"}
+        return Architecture(encoder_layers=self.decoder_layers, **sizes)
+
+    def to_dict(self) -> dict[str, int | float | str | None]:
+        """Give every field by name, for ``config.json``."""
+        return asdict(self)
+
+
+AnyArchitecture = (
+    Architecture | RecurrentArchitecture | ConvolutionalArchitecture | DecoderArchitecture
+)
 
 
 def architecture_from(content: Mapping[str, Any]) -> AnyArchitecture:
@@ -187,19 +241,20 @@ def architecture_from(content: Mapping[str, Any]) -> AnyArchitecture:
             return Architecture(**{name: v for name, v in content.items() if name != "kind"})
         case "convolutional":
             return ConvolutionalArchitecture(**content)
+        case "decoder":
+            return DecoderArchitecture(**content)
         case _:
             return RecurrentArchitecture(**content)
 
 
 def fields_of(kind: Kind) -> frozenset[str]:
     """Name the sizes and choices that a model of this kind has."""
-    if kind == "transformer":
-        found = fields(Architecture)
-    elif kind == "convolutional":
-        found = fields(ConvolutionalArchitecture)
-    else:
-        found = fields(RecurrentArchitecture)
-    return frozenset(field.name for field in found) - {"kind"}
+    described = {
+        "transformer": Architecture,
+        "convolutional": ConvolutionalArchitecture,
+        "decoder": DecoderArchitecture,
+    }.get(kind, RecurrentArchitecture)
+    return frozenset(field.name for field in fields(described)) - {"kind"}
 
 
 def _check_sizes(described: object, *names: str) -> None:

@@ -30,5 +30,10 @@ class TokenEmbedding(nn.Module):
         vectors = self.table(ids) * self.scale
         return self.dropout(vectors + self.positions(start, ids.size(1)))
 
+    def at(self, ids: Int[Tensor, "B T"], places: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        """Embed ``ids`` that stand at ``places``, which may differ from row to row."""
+        positions = self.positions(0, int(places.max()) + 1 if places.numel() else 0)
+        return self.dropout(self.table(ids) * self.scale + positions[places])
+
     if TYPE_CHECKING:
         __call__ = forward

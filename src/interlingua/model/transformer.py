@@ -18,19 +18,11 @@ from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import Encoder, EncoderLayer
 from interlingua.model.encoder_decoder import EncoderDecoder, embedding_tables
 from interlingua.model.feed_forward import FeedForward
+from interlingua.model.layer_parts import initialise, parts_of_layers, usual_positions
 from interlingua.model.masks import look_ahead_mask, padding_mask
-from interlingua.model.positions import LearnedPositions, Positions, SinusoidalPositions
-from interlingua.model.residual import Residual
+from interlingua.model.positions import Positions
 
-__all__ = ["RESIDUAL_GAIN", "Memory", "State", "Transformer"]
-
-RESIDUAL_GAIN = {"post": 1 / 3, "pre": 1.0}
-"""At which part of the usual size begins what is added up along the layers: embeddings, values, outputs, feed-forward.
-
-Post-normalization rescales the sum after every sublayer; from matrices of full size small batches at a high learning
-rate do not find the way past the frequencies of words (docs/results.md, "What the initial weights are worth"). DeepNet
-(Wang et al. 2022) makes the same matrices smaller, queries and keys excepted, by a factor that depends on the depth.
-"""
+__all__ = ["Memory", "State", "Transformer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +107,9 @@ class Transformer(EncoderDecoder):
         self.source_pad = source_pad
         self.target_pad = target_pad
 
-        def attend() -> MultiHeadAttention:
-            return attention(a.d_model, a.heads, a.query_width, a.value_width, a.attention_dropout)
-
-        def feed() -> FeedForward:
-            return feed_forward(a.d_model, a.d_ff, a.activation, a.activation_dropout)
-
-        def around() -> Residual:
-            return Residual(a.d_model, a.dropout, a.norm)
-
-        def last() -> nn.LayerNorm | None:
-            return nn.LayerNorm(a.d_model) if a.norm == "pre" else None
-
+        attend, feed, around, last = parts_of_layers(a, attention, feed_forward)
         if positions is None:
-            positions = SinusoidalPositions if a.positions == "sinusoidal" else LearnedPositions
+            positions = usual_positions(a)
         source_table, target_table = embedding_tables(
             a.tie, a.d_model, source_vocabulary, target_vocabulary
         )
@@ -150,33 +131,9 @@ class Transformer(EncoderDecoder):
             last(),
         )
         self.output = nn.Linear(a.d_model, target_vocabulary, bias=a.output_bias)
-        self._initialise()
+        initialise(self, a, self.output)
         if a.tie != "none":
             self.output.weight = self.target_embedding.table.weight
-
-    def _initialise(self) -> None:
-        """Glorot-uniform matrices, zero biases, embeddings of variance 1/D; see ``RESIDUAL_GAIN``.
-
-        A part of one's own keeps the initialisation of its own parameters; its linear layers are treated
-        like all others.
-        """
-        gain = RESIDUAL_GAIN[self.architecture.norm]
-        for module in self.modules():
-            if isinstance(module, nn.Embedding) or module is self.output:
-                nn.init.normal_(module.weight, std=gain * self.architecture.d_model**-0.5)
-                if module is self.output and self.output.bias is not None:
-                    nn.init.zeros_(self.output.bias)
-            elif isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight, gain)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-        for module in self.modules():
-            if isinstance(module, MultiHeadAttention):
-                for chooser in (
-                    module.query,
-                    module.key,
-                ):  # they choose what is read, and add nothing
-                    chooser.weight.data /= gain
 
     def encode(self, source: Int[Tensor, "B S"]) -> Memory:
         """Read the source."""

@@ -40,6 +40,10 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
         ConfigError: something else is asked for, or the source is another language.
     """
     asked, sizes = config.model, start.architecture
+    if not sizes.encoder_layers:
+        raise ConfigError(
+            f"start.encoder_from = {start.model}: is a language model, which has no encoder; name another model"
+        )
     model: dict[str, object] = {"kind": sizes.kind}
     for name, value in (sizes.to_dict() | {"kind": sizes.kind}).items():
         if name not in type(asked).model_fields or name in _OWN:

@@ -32,7 +32,7 @@ def write_card(
         else "not validated yet"
     )
     files = "\n".join(f"- {name}" for name in corpus)
-    return f"""{_heading(directions, tagged=bool(config.corpus.directions))}
+    return f"""{_heading(model, directions, tagged=bool(config.corpus.directions))}
 ## Model
 
 {_describe(model)}, {parameters:,} parameters, {config.tokenization.kind} tokens.
@@ -70,13 +70,19 @@ The model is the one whose `model.safetensors` has the SHA-256 {adapter.base_sha
 """
 
 
-def _heading(directions: Sequence[Direction], *, tagged: bool) -> str:
+def _heading(model: ModelConfig, directions: Sequence[Direction], *, tagged: bool) -> str:
     """Say what is translated into what, and how to ask for it."""
     source_lang, target_lang = directions[0].source, directions[0].target
     if not tagged:
-        return f"""# {source_lang} to {target_lang}
+        title, does = (
+            f"{source_lang} to {target_lang}",
+            f"Translates {source_lang} into {target_lang}.",
+        )
+        if model.kind == "decoder":
+            title, does = f"Language model, {target_lang}", "Writes on where a text stops."
+        return f"""# {title}
 
-Translates {source_lang} into {target_lang}. Made by Interlingua {__version__}.
+{does} Made by Interlingua {__version__}.
 
     interlingua translate FOLDER "text in {source_lang}"
 """
@@ -107,6 +113,11 @@ def _describe(model: ModelConfig) -> str:
             )
         case "convolutional":
             return f"Convolutional (Gehring et al. 2017), {layers}, kernels of {model.kernel_width}"
+        case "decoder":
+            return (
+                f"The decoder of a Transformer alone (Radford et al. 2018), {model.decoder_layers} layers, "
+                f"width {model.d_model},\nfeed-forward {model.d_ff}, {model.heads} heads"
+            )
         case recurrent:
             reads = "a bidirectional" if model.bidirectional else "a unidirectional"
             return f"{recurrent.upper()}, {reads} encoder, attention: {model.attention}, {layers}"

@@ -14,6 +14,7 @@ from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
 from interlingua.corpus.denoising import Denoising
+from interlingua.corpus.half_prompt import HalfPrompt
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
@@ -61,6 +62,8 @@ class TrainingData:
     """For each part, the ids before every source; in the shards they are already."""
     directions: tuple[Direction, ...] = ()
     """For each part, from which language into which, if the model has several pairs of them."""
+    writes_on: bool = False
+    """Sources are left out, as a language model has none; what is shown is the second half of a text after the first."""
     ahead: dict[int, Future[list[np.ndarray]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -129,6 +132,8 @@ class TrainingData:
     @property
     def shown(self) -> Sequence[SentencePair]:
         """The pairs as the first epoch has them: what is translated to validate, and kept to prove copies with."""
+        if self.writes_on:
+            return _Shown(self.pairs, HalfPrompt())
         return _Shown(self.pairs, self.noise) if self.noise else self.pairs
 
     def once(self) -> Iterator[Batch]:
@@ -152,6 +157,10 @@ class TrainingData:
         )
 
     def _ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
+        source, target = self._both_ids(index, epoch)
+        return ([] if self.writes_on else source), target
+
+    def _both_ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
         spoiled = None
         if self.noise is not None:
             pair = self.pairs[index]
@@ -182,7 +191,7 @@ class _Shown(Sequence[SentencePair]):
     """Pairs under the noise of the first epoch."""
 
     pairs: Sequence[SentencePair]
-    noise: InputNoise | Denoising
+    noise: InputNoise | Denoising | HalfPrompt
 
     def __len__(self) -> int:
         return len(self.pairs)

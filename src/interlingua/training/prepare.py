@@ -318,4 +318,5 @@ def _data(
         directions=directions_of(config.corpus, part),
         # Unlike what people type, gaps are the task itself: a validation has them too, the same each time.
         noise=gaps if corpus.denoise else None,
+        writes_on=config.model.kind == "decoder",
     )

@@ -132,7 +132,9 @@ class Validator:
 
     def _translate(self, share: _Share) -> list[str]:
         texts = [pair.source for pair in share.pairs]
-        return [each.text for each in share.translator.translate(texts, beam_size=1)]
+        found = [each.text for each in share.translator.translate(texts, beam_size=1)]
+        # what a language model writes on begins with the space that parts it from its prompt
+        return [text.lstrip() for text in found] if share.translator.continues else found
 
     def samples(self, model: EncoderDecoder, outputs: Sequence[str]) -> list[dict[str, Any]]:
         """Return the same five sentences with their translations and where the decoder looked.
