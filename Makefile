@@ -107,6 +107,19 @@ prove-decoding: $(READY) ## invariance, glossary, placeholders, confidence at fu
 prove-predecessors: $(READY) ## RNN, LSTM, GRU, convolutions and the Transformer at equal time, five hours; the same again resumes; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_predecessors.py
 
+.PHONY: prove-tasks prove-intermediary prove-pretraining prove-encoders
+prove-tasks: $(READY) ## letters to phonemes, summaries, translation or not, commands to actions (an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_tasks.py
+
+prove-intermediary: $(READY) ## a frozen English encoder with a new decoder for Japanese, against all new (two hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_intermediary.py
+
+prove-pretraining: $(READY) ## gaps filled first, then 5,000 pairs, against the pairs alone, three seeds (four hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_pretraining.py
+
+prove-encoders: $(READY) ## hidden words guessed first, then sentence pairs classified, against from scratch (two hours); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_encoders.py
+
 prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_multi30k.py
 

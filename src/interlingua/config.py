@@ -121,6 +121,8 @@ class CorpusConfig(Section):
     """Mean length, in words, of a hidden run; 1 hides each word by itself."""
     denoise_reach: int = Field(default=0, ge=0, le=1000)
     """Places that a word of a source with gaps moves at most; 0 leaves the order."""
+    mask: float = Field(default=0.15, gt=0.0, le=0.9)
+    """Share of the tokens of corpus.text that model.kind encoder has to guess, others in each epoch (Devlin et al. 2019)."""
     valid_size: int | None = Field(default=None, ge=1)
     """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
 
@@ -168,6 +170,8 @@ class TokenizationConfig(Section):
 
     kind: Literal["bpe", "unigram", "wordpiece", "word", "char"] | None = None
     """How text is cut into tokens (None: chosen from the corpus; bpe for ordinary text)."""
+    target_kind: Literal["bpe", "unigram", "wordpiece", "word", "char"] | None = None
+    """How targets are cut, where they have a vocabulary of their own (None: as the source; word for the answers of model.kind encoder)."""
     vocabulary_size: int | None = Field(default=None, ge=262, le=1_000_000)
     """Entries of one vocabulary (None: chosen from the corpus). 260 are special symbols and bytes, and the
     space and one character come on top."""
@@ -199,9 +203,15 @@ class BatchingConfig(Section):
 class ModelConfig(Section):
     """The Transformer of Vaswani et al. 2017, or what came before or after it; the preset gives the sizes that are left out."""
 
-    kind: Literal["transformer", "rnn", "lstm", "gru", "convolutional", "decoder"] = "transformer"
+    kind: Literal["transformer", "rnn", "lstm", "gru", "convolutional", "encoder", "decoder"] = (
+        "transformer"
+    )
     """The paper's model; a predecessor: a recurrent encoder-decoder (rnn, lstm, gru), or the convolutional one of
-    Gehring et al. 2017; or a descendant: the decoder alone, a language model that learns from corpus.text."""
+    Gehring et al. 2017; or a descendant: the decoder alone, a language model that learns from corpus.text, or the encoder alone,
+    which learns hidden words from corpus.text, and tags or classes from pairs."""
+    answers: Literal["tokens", "sequence"] | None = None
+    """What model.kind encoder answers: one word for each token of the source, which it guesses or tags, or one for all of it, its class
+    (None: tokens for corpus.text, else sequence)."""
     attention: Literal["additive", "dot", "none"] | None = None
     """How a recurrent decoder looks at the source: additive (Bahdanau et al. 2015), dot (Luong et al. 2015), or none: it
     knows only the encoder's last state (left out: dot)."""

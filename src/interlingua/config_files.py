@@ -46,15 +46,17 @@ _SHORT_FLAGS = {
 _TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 """Symbols of every vocabulary that look like tags."""
 
-_TRANSFORMER, _RECURRENT = ("transformer", "decoder"), ("rnn", "lstm", "gru")
-_HAS_ENCODER = ("transformer", *_RECURRENT, "convolutional")
+_TRANSFORMER, _RECURRENT = ("transformer", "encoder", "decoder"), ("rnn", "lstm", "gru")
+_BOTH = ("transformer", *_RECURRENT, "convolutional")
 _ONLY_OF = {
     **dict.fromkeys(("d_ff", "heads", "d_k", "d_v"), _TRANSFORMER),
     **dict.fromkeys(("attention_dropout", "activation_dropout"), _TRANSFORMER),
     **dict.fromkeys(("activation", "norm", "positions"), _TRANSFORMER),
     **dict.fromkeys(("attention", "bidirectional"), _RECURRENT),
     "kernel_width": ("convolutional",),
-    "encoder_layers": _HAS_ENCODER,
+    "encoder_layers": (*_BOTH, "encoder"),
+    "decoder_layers": (*_BOTH, "decoder"),
+    "answers": ("encoder",),
 }
 """Which kinds of model have a size or choice that not all have."""
 
@@ -471,6 +473,11 @@ def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tupl
             "tokenization.lowercase changes the text and tokenization.byte_level keeps it as it is; "
             "choose one of the two",
         )
+    if tokens.target_kind is not None and tokens.shared:
+        yield (
+            "tokenization.target_kind",
+            "tokenization.target_kind is for a vocabulary of the target's own, and tokenization.shared = true asks for one; leave one out",
+        )
     if tokens.sampling and tokens.kind in ("word", "char"):
         yield (
             "tokenization.sampling",
@@ -524,13 +531,16 @@ def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
 def _contradictions_in_task(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Compare what a model learns from with what its kind can learn."""
     corpus = config.corpus
+    if config.model.kind == "encoder":
+        yield from _contradictions_in_labels(config)
+        return
     if config.model.kind != "decoder":
         # what a run begins with decides the kind, and is asked later
         if corpus.text and not corpus.denoise and not config.start.init_from:
             yield (
                 "corpus.text",
                 "corpus.text is source and target at once, which teaches an encoder-decoder to copy and no more; add "
-                "corpus.denoise, such as 0.35, or model.kind decoder",
+                "corpus.denoise, such as 0.35, or model.kind encoder or decoder",
             )
         return
     if not corpus.text:
@@ -554,6 +564,31 @@ def _contradictions_in_task(config: RunConfig) -> Iterator[tuple[str, str]]:
             "model.max_positions",
             f"model.max_positions = {config.model.max_positions} holds no prompt and continuation of "
             f"batching.max_length = {config.batching.max_length} each; raise the one, or lower the other",
+        )
+
+
+def _contradictions_in_labels(config: RunConfig) -> Iterator[tuple[str, str]]:
+    corpus, answers = config.corpus, config.model.answers
+    if corpus.text and answers == "sequence":
+        yield (
+            "model.answers",
+            "model.answers = sequence is for a class of each text, and corpus.text has none; leave it out, or give pairs",
+        )
+    if corpus.text and config.tokenization.shared is False:
+        yield (
+            "tokenization.shared",
+            "tokenization.shared = false: what is guessed are words of the text itself; leave it out",
+        )
+    for name in ("noise", "denoise"):
+        if getattr(corpus, name) and (corpus.text or answers == "tokens"):
+            yield (
+                f"corpus.{name}",
+                f"corpus.{name} changes how many words a source has, and each has an answer of its own; leave it out",
+            )
+    if config.tokenization.sampling:
+        yield (
+            "tokenization.sampling",
+            "tokenization.sampling cuts a source otherwise each time, and model.kind encoder counts its tokens; leave it out",
         )
 
 

@@ -27,7 +27,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.config import DecodingConfig
 from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
-from interlingua.decoding.constraints import Constraint
+from interlingua.decoding.constraints import Constraint, TargetForm
 from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.fixed_shapes import FixedShapes, uniform_batches
 from interlingua.decoding.forced import ForcedPhrases
@@ -43,6 +43,7 @@ from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device, release_freed_memory
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.labeller import Labeller
 from interlingua.model.language_model import LanguageModel
 from interlingua.model.transformer import Transformer
 from interlingua.requests.bayes_risk import rank_by_consensus
@@ -54,6 +55,7 @@ from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import split_sentences
 from interlingua.requests.translation import EMPTY, Translation, join_parts
+from interlingua.tokenization.gaps import encode_with_gaps
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 
@@ -103,6 +105,10 @@ class Translator:
         self._reading = Lock()
         self.continues = isinstance(model, LanguageModel)
         """A language model writes on where a text stops, so that a translation is what follows it, space and all."""
+        self.answers = model.architecture.answers if isinstance(model, Labeller) else None
+        """What an encoder alone answers with."""
+        self.guesses = self.answers == "tokens" and tokenizers.shared
+        """One that learnt hidden words guesses each word of a source that is only "_"."""
         self.tokenizers = tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
@@ -433,7 +439,7 @@ class Translator:
             self.wish(sources[0], 0, request),
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
-            constraints=self.rules(request),
+            constraints=[*self._forms(sources.values()), *self.rules(request)],
         )
         for ids in steps:
             grown = self._text_of(ids, sources[0]).rstrip(
@@ -578,9 +584,12 @@ class Translator:
             prompts = self.tokenizers.source.encode_batch(list(texts))
             room = self.max_source_length - 1
             cut = {place for place, ids in enumerate(prompts) if len(ids) > room}
-            return {place: ids[-room:] for place, ids in enumerate(prompts)}, cut
+            return {place: tuple(ids[-room:]) for place, ids in enumerate(prompts)}, cut
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        encoded = self.tokenizers.source.encode_batch([texts[place] for place in places])
+        if self.guesses:
+            encoded = [encode_with_gaps(self.tokenizers.source, texts[place]) for place in places]
+        else:
+            encoded = self.tokenizers.source.encode_batch([texts[place] for place in places])
         fitting = truncate(encoded, self.max_source_length)
         sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
         return sources, {places[position] for position in fitting.cut}
@@ -642,7 +651,7 @@ class Translator:
                 wishes,
                 options,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
-                constraints=self.rules(request),
+                constraints=[*self._forms(sources), *self.rules(request)],
                 forced=phrases,
             )
 
@@ -661,6 +670,19 @@ class Translator:
         return RememberingModel(
             model, self.corrections.memory, source_pad=self.tokenizers.source.pad_id
         )
+
+    def _forms(self, sources: Iterable[Sequence[int]]) -> list[Constraint]:
+        """Ask an encoder alone for as many answers as it gives; what it does not guess is the source itself."""
+        if self.answers is None:
+            return []
+        unknown = self.tokenizers.source.all_tokens().index("<unk>") if self.guesses else None
+        forms: list[tuple[int | None, ...]] = [
+            tuple(id if self.guesses and id != unknown else None for id in ids)
+            if self.answers == "tokens"
+            else (None,)
+            for ids in sources
+        ]
+        return [TargetForm(forms, self.tokenizers.target.end_id)]
 
     def rules(self, request: Request) -> list[Constraint]:
         """Return what a request forbids to be written."""

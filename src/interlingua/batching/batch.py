@@ -10,7 +10,7 @@ Shorter rows are filled up with the pad id at their end.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
@@ -38,11 +38,13 @@ class Batch:
     source_lengths: Int[Tensor, "B"]
     target_lengths: Int[Tensor, "B"]
     pair_ids: tuple[int, ...]
+    counted: Int[Tensor, "B"] | None = None
+    """Of each target row, tokens that the loss counts; None is all that are no padding."""
 
     @property
     def num_target_tokens(self) -> int:
         """Target tokens that the loss counts: all but padding, the end symbols included."""
-        return int(self.target_lengths.sum())
+        return int((self.target_lengths if self.counted is None else self.counted).sum())
 
     @property
     def num_source_tokens(self) -> int:
@@ -61,7 +63,16 @@ class Batch:
             source_lengths=source_lengths,
             target_lengths=target_lengths,
             pair_ids=self.pair_ids[which],
+            counted=None if self.counted is None else self.counted[which],
         )
+
+    def guessing(self, guessed: Sequence[Sequence[bool]], pad: int) -> "Batch":
+        """Return the batch with ``pad`` in place of all targets but those marked and the end symbols, so that no other counts."""
+        kept = torch.zeros_like(self.target_out, dtype=torch.bool)
+        for row, marks in enumerate(guessed):
+            kept[row, : len(marks) + 1] = torch.tensor([*marks, True])
+        hidden = self.target_out.masked_fill(~kept, pad)
+        return replace(self, target_out=hidden, counted=kept.sum(1))
 
     def twice(self) -> "Batch":
         """Return all rows, and then all rows again."""
@@ -72,6 +83,7 @@ class Batch:
             source_lengths=self.source_lengths.repeat(2),
             target_lengths=self.target_lengths.repeat(2),
             pair_ids=self.pair_ids * 2,
+            counted=None if self.counted is None else self.counted.repeat(2),
         )
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -83,6 +95,7 @@ class Batch:
             source_lengths=self.source_lengths.to(device, non_blocking=True),
             target_lengths=self.target_lengths.to(device, non_blocking=True),
             pair_ids=self.pair_ids,
+            counted=None if self.counted is None else self.counted.to(device, non_blocking=True),
         )
 
 

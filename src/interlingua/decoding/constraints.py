@@ -12,7 +12,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["Constraint", "MinimumLength", "NoRepeatedNgram", "TargetPrefix", "constrain"]
+__all__ = [
+    "Constraint",
+    "MinimumLength",
+    "NoRepeatedNgram",
+    "TargetForm",
+    "TargetPrefix",
+    "constrain",
+]
 
 NEVER = float("-inf")
 
@@ -71,6 +78,29 @@ class TargetPrefix:
         allowed = step.clone()
         allowed[rows] = NEVER
         allowed[rows, ids] = step[rows, ids]
+        return allowed
+
+
+class TargetForm:
+    """Each target has the symbols that its sentence asks for: so many, some of them given and the others free."""
+
+    def __init__(self, forms: Sequence[Sequence[int | None]], end_id: int) -> None:
+        self.forms, self.end_id = forms, end_id
+
+    def __call__(
+        self, step: Float[Tensor, "R V"], written: Int[Tensor, "R T"], sentences: Int[Tensor, "R"]
+    ) -> Float[Tensor, "R V"]:
+        """Leave the given symbol only, all but the end where one is free, and the end behind the last."""
+        place = written.size(1)
+        allowed = step.clone()
+        for row, sentence in enumerate(sentences.tolist()):
+            form = self.forms[sentence]
+            given = form[place] if place < len(form) else self.end_id
+            if given is None:
+                allowed[row, self.end_id] = NEVER
+            else:
+                allowed[row] = NEVER
+                allowed[row, given] = step[row, given]
         return allowed
 
 

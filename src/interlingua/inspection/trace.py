@@ -22,6 +22,8 @@ from interlingua.inspection.interventions import SwitchedTransformer
 from interlingua.inspection.questions import AttentionKind
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import AttentionMaps, record_attention
+from interlingua.model.labeller import Labeller
+from interlingua.model.language_model import LanguageModel
 from interlingua.model.recurrent import RecurrentModel
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
@@ -176,6 +178,11 @@ def trace_translation(translator: Translator, text: str, target: str | None = No
     if not isinstance(model, nn.Module) or not isinstance(model, TeacherForcedModel):
         raise ModelError(
             f"a {type(model).__name__} cannot be inspected: it is not a model that reads whole targets"
+        )
+    if isinstance(model, LanguageModel | Labeller):
+        raise ModelError(
+            f"a model of the kind {model.architecture.kind} has no decoder that looks at a source, so that there is no "
+            "attention between two texts to show"
         )
     encoding, room = read.encode(text), translator.max_source_length - 1
     if not text.strip() or not encoding.ids:

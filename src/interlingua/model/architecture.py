@@ -6,10 +6,12 @@ from typing import Any, Literal, get_args
 
 __all__ = [
     "PRESETS",
+    "Answers",
     "AnyArchitecture",
     "Architecture",
     "ConvolutionalArchitecture",
     "DecoderArchitecture",
+    "EncoderArchitecture",
     "Kind",
     "RecurrentArchitecture",
     "architecture_from",
@@ -22,7 +24,8 @@ Positions = Literal["sinusoidal", "learned"]
 Tie = Literal["three-way", "target", "none"]
 Recurrence = Literal["rnn", "lstm", "gru"]
 LookAtSource = Literal["additive", "dot", "none"]
-Kind = Literal["transformer", "rnn", "lstm", "gru", "convolutional", "decoder"]
+Kind = Literal["transformer", "rnn", "lstm", "gru", "convolutional", "encoder", "decoder"]
+Answers = Literal["tokens", "sequence"]
 
 _OWN_WIDTHS = ("d_k", "d_v")
 
@@ -218,8 +221,63 @@ class DecoderArchitecture:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderArchitecture:
+    """Sizes and choices of the encoder of a Transformer alone (Devlin et al. 2019), with a head that says what it read.
+
+    ``answers`` is ``tokens`` for one answer a token (hidden words, tags), ``sequence`` for one answer a text (a class).
+
+    Raises:
+        ValueError: see :class:`Architecture`.
+    """
+
+    kind: Literal["encoder"] = "encoder"
+    answers: Answers = "sequence"
+    encoder_layers: int = 6
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8
+    d_k: int | None = None
+    d_v: int | None = None
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: Activation = "relu"
+    norm: Norm = "post"
+    positions: Positions = "sinusoidal"
+    max_positions: int = 1024
+    tie: Tie = "three-way"
+    output_bias: bool = False
+
+    def __post_init__(self) -> None:
+        _check_choices(self, kind=Literal["encoder"], answers=Answers)
+        self.stack()
+
+    @property
+    def decoder_layers(self) -> int:
+        """There is no decoder."""
+        return 0
+
+    def stack(self) -> Architecture:
+        """Return the sizes of its layers, as those of one side of a Transformer.
+
+        Raises:
+            ValueError: as :class:`Architecture`, which has the same rules.
+        """
+        sizes = {name: v for name, v in asdict(self).items() if name not in ("kind", "answers")}
+        return Architecture(decoder_layers=self.encoder_layers, **sizes)
+
+    def to_dict(self) -> dict[str, int | float | str | None]:
+        """Give every field by name, for ``config.json``."""
+        return asdict(self)
+
+
 AnyArchitecture = (
-    Architecture | RecurrentArchitecture | ConvolutionalArchitecture | DecoderArchitecture
+    Architecture
+    | RecurrentArchitecture
+    | ConvolutionalArchitecture
+    | EncoderArchitecture
+    | DecoderArchitecture
 )
 
 
@@ -241,6 +299,8 @@ def architecture_from(content: Mapping[str, Any]) -> AnyArchitecture:
             return Architecture(**{name: v for name, v in content.items() if name != "kind"})
         case "convolutional":
             return ConvolutionalArchitecture(**content)
+        case "encoder":
+            return EncoderArchitecture(**content)
         case "decoder":
             return DecoderArchitecture(**content)
         case _:
@@ -252,6 +312,7 @@ def fields_of(kind: Kind) -> frozenset[str]:
     described = {
         "transformer": Architecture,
         "convolutional": ConvolutionalArchitecture,
+        "encoder": EncoderArchitecture,
         "decoder": DecoderArchitecture,
     }.get(kind, RecurrentArchitecture)
     return frozenset(field.name for field in fields(described)) - {"kind"}

@@ -5,10 +5,12 @@ from interlingua.model.architecture import (
     Architecture,
     ConvolutionalArchitecture,
     DecoderArchitecture,
+    EncoderArchitecture,
     RecurrentArchitecture,
 )
 from interlingua.model.convolutional import ConvolutionalModel
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.labeller import Labeller
 from interlingua.model.language_model import LanguageModel
 from interlingua.model.recurrent import RecurrentModel
 from interlingua.model.transformer import Transformer
@@ -48,6 +50,14 @@ def build_encoder_decoder(
             )
         case ConvolutionalArchitecture():
             return ConvolutionalModel(
+                architecture,
+                source_vocabulary=source_vocabulary,
+                target_vocabulary=target_vocabulary,
+                source_pad=source_pad,
+                target_pad=target_pad,
+            )
+        case EncoderArchitecture():
+            return Labeller(
                 architecture,
                 source_vocabulary=source_vocabulary,
                 target_vocabulary=target_vocabulary,

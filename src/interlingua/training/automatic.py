@@ -292,7 +292,7 @@ def _choose_length(
 
 def _peak(corpus: CorpusStatistics, kind: Kind, reasons: list[str]) -> float | None:
     """Choose the highest learning rate; None is the paper's rule."""
-    if kind in ("transformer", "decoder"):
+    if kind in ("transformer", "encoder", "decoder"):
         return 0.002 if corpus.is_rules else None
     why = "Adam's usual one; the paper's rule is for its own model"
     reasons.append(f"training.peak_learning_rate = {PEAK_OF_PREDECESSORS:g}: {why}")

@@ -9,7 +9,7 @@ import torch
 from interlingua.checkpoints.manifest import listed_sha256
 from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.config import RunConfig
+from interlingua.config import ModelConfig, RunConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.tokenizer import Tokenizer
@@ -22,10 +22,14 @@ ENCODER = ("source_embedding.", "encoder.")
 """What the names of its parameters begin with, in a model of any kind."""
 
 _OWN = {
-    *("decoder_layers", "attention", "tie", "output_bias"),
+    *("decoder_layers", "attention", "answers", "tie", "output_bias"),
     *("dropout", "attention_dropout", "activation_dropout"),
 }
 """Sizes and choices that the run has for itself; all others are the encoder's."""
+
+
+_SAME_ENCODER = {"transformer", "encoder"}
+"""Kinds that read with the same parts, so that one can begin with the encoder of the other."""
 
 
 def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> RunConfig:
@@ -39,29 +43,13 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
     Raises:
         ConfigError: something else is asked for, or the source is another language.
     """
-    asked, sizes = config.model, start.architecture
-    if not sizes.encoder_layers:
-        raise ConfigError(
-            f"start.encoder_from = {start.model}: is a language model, which has no encoder; name another model"
-        )
-    model: dict[str, object] = {"kind": sizes.kind}
-    for name, value in (sizes.to_dict() | {"kind": sizes.kind}).items():
-        if name not in type(asked).model_fields or name in _OWN:
-            continue
-        wanted = getattr(asked, name)
-        if name in asked.model_fields_set and wanted is not None and wanted != value:
-            raise ConfigError(
-                f"model.{name} = {wanted}: the encoder of {start.model} has {value}; leave it out"
-            )
-        model[name] = value
-    if asked.decoder_layers is None:
-        model["decoder_layers"] = sizes.decoder_layers
+    model = _sizes_with(config, start)
     if config.tokenization.shared:
         raise ConfigError(
             f"tokenization.shared = true: {start.model} brings the source tokenizer, and the target gets its own; "
             "leave it out"
         )
-    if asked.tie == "three-way":
+    if model.tie == "three-way":
         raise ConfigError(
             'model.tie = three-way: the target has a vocabulary of its own; set it to "target", or leave it out'
         )
@@ -71,18 +59,46 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
     batching = config.batching
     if "max_length" not in batching.model_fields_set:
         batching = batching.model_copy(update={"max_length": start.max_length})
-    most = sizes.max_positions
+    most = start.architecture.max_positions
     if batching.max_length > most:
         raise ConfigError(
             f"batching.max_length = {batching.max_length}: the encoder of {start.model} has {most} positions; lower it"
         )
     return config.model_copy(
         update={
-            "model": asked.model_copy(update=model),
+            "model": model,
             "batching": batching,
             "tokenization": config.tokenization.model_copy(update={"shared": False}),
         }
     )
+
+
+def _sizes_with(config: RunConfig, start: Start) -> ModelConfig:
+    """Return the model's sizes, as far as they are the encoder's."""
+    asked, sizes = config.model, start.architecture
+    if not sizes.encoder_layers:
+        raise ConfigError(
+            f"start.encoder_from = {start.model}: is a language model, which has no encoder; name another model"
+        )
+    if asked.kind == "encoder" and config.corpus.text:
+        raise ConfigError(
+            f"start.encoder_from = {start.model}: guessing words of a text goes on with the whole model and its "
+            "vocabulary; give --init-from instead"
+        )
+    kind = asked.kind if {asked.kind, sizes.kind} <= _SAME_ENCODER else sizes.kind
+    model: dict[str, object] = {}
+    for name, value in (sizes.to_dict() | {"kind": kind}).items():
+        if name not in type(asked).model_fields or name in _OWN:
+            continue
+        wanted = getattr(asked, name)
+        if name in asked.model_fields_set and wanted is not None and wanted != value:
+            raise ConfigError(
+                f"model.{name} = {wanted}: the encoder of {start.model} has {value}; leave it out"
+            )
+        model[name] = value
+    if asked.decoder_layers is None and kind != "encoder":
+        model["decoder_layers"] = sizes.decoder_layers or sizes.encoder_layers
+    return asked.model_copy(update=model)
 
 
 def encoder_tokenizer(start: Start) -> Tokenizer:

@@ -80,6 +80,11 @@ def _heading(model: ModelConfig, directions: Sequence[Direction], *, tagged: boo
         )
         if model.kind == "decoder":
             title, does = f"Language model, {target_lang}", "Writes on where a text stops."
+        if model.kind == "encoder":
+            what = (
+                "a class for each text" if model.answers == "sequence" else "a word for each token"
+            )
+            title, does = f"Encoder, {source_lang}", f"Reads {source_lang} and answers with {what}."
         return f"""# {title}
 
 {does} Made by Interlingua {__version__}.
@@ -113,6 +118,11 @@ def _describe(model: ModelConfig) -> str:
             )
         case "convolutional":
             return f"Convolutional (Gehring et al. 2017), {layers}, kernels of {model.kernel_width}"
+        case "encoder":
+            return (
+                f"The encoder of a Transformer alone (Devlin et al. 2019), {model.encoder_layers} layers, "
+                f"width {model.d_model},\nfeed-forward {model.d_ff}, {model.heads} heads"
+            )
         case "decoder":
             return (
                 f"The decoder of a Transformer alone (Radford et al. 2018), {model.decoder_layers} layers, "

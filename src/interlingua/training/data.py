@@ -16,6 +16,7 @@ from interlingua.batching.shards import Shards
 from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.half_prompt import HalfPrompt
 from interlingua.corpus.input_noise import InputNoise
+from interlingua.corpus.masking import Masking
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.errors import CorpusError
@@ -62,6 +63,8 @@ class TrainingData:
     """For each part, the ids before every source; in the shards they are already."""
     directions: tuple[Direction, ...] = ()
     """For each part, from which language into which, if the model has several pairs of them."""
+    masking: Masking | None = None
+    """What an encoder has to guess; sources and targets are then the same text."""
     writes_on: bool = False
     """Sources are left out, as a language model has none; what is shown is the second half of a text after the first."""
     ahead: dict[int, Future[list[np.ndarray]]] = field(
@@ -130,8 +133,15 @@ class TrainingData:
         return lengths if drawn is None else (lengths[0][drawn], lengths[1][drawn])
 
     @property
+    def learns_from_text(self) -> bool:
+        """Whether it is one text that is guessed or written on, and no translation."""
+        return self.writes_on or self.masking is not None
+
+    @property
     def shown(self) -> Sequence[SentencePair]:
         """The pairs as the first epoch has them: what is translated to validate, and kept to prove copies with."""
+        if self.masking is not None:
+            return _Shown(self.pairs, Denoising(self.masking.share, 1.0, 0, self.seed))
         if self.writes_on:
             return _Shown(self.pairs, HalfPrompt())
         return _Shown(self.pairs, self.noise) if self.noise else self.pairs
@@ -145,7 +155,14 @@ class TrainingData:
         """Pad the pairs at ``indices`` into one batch."""
         pair_ids = [int(index) for index in indices]
         sources, targets = zip(*(self._ids(index, epoch) for index in pair_ids), strict=True)
-        return make_batch(
+        guessed: list[list[bool]] = []
+        if self.masking is not None:
+            hidden = [
+                self.masking.apply(ids, epoch=epoch, pair=index)
+                for ids, index in zip(sources, pair_ids, strict=True)
+            ]
+            sources, guessed = tuple(ids for ids, _ in hidden), [marks for _, marks in hidden]
+        batch = make_batch(
             sources,
             targets,
             tuple(pair_ids),
@@ -155,6 +172,7 @@ class TrainingData:
             target_begin=self.tokenizers.target.begin_id,
             target_end=self.tokenizers.target.end_id,
         )
+        return batch.guessing(guessed, self.tokenizers.target.pad_id) if guessed else batch
 
     def _ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
         source, target = self._both_ids(index, epoch)

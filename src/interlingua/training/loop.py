@@ -91,7 +91,7 @@ class Trainer:
         self.is_whole = True
         """False while they change, and after an exception in the middle of it."""
         self.state = TrainState()
-        self.best = BestSoFar()
+        self.best = BestSoFar(by_loss=data.learns_from_text)
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue where ``checkpoint`` was written."""

@@ -12,11 +12,14 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.input_noise import InputNoise
+from interlingua.corpus.masking import Masking
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
 from interlingua.model.architecture import AnyArchitecture
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.vocabulary import BYTE_PIECES, SPECIAL_PIECES
+from interlingua.training.answers import check_answers
 from interlingua.training.automatic import (
     PAIRS_MEASURED,
     CorpusStatistics,
@@ -152,6 +155,8 @@ def prepare_locked(
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
+    for shards in (training, validation):
+        check_answers(config, shards)
     config, more = _choose_rest(config, statistics, training, tokenizers, folder, device, start)
     reasons = [*reasons, *more]
     for reason in reasons:
@@ -318,5 +323,16 @@ def _data(
         directions=directions_of(config.corpus, part),
         # Unlike what people type, gaps are the task itself: a validation has them too, the same each time.
         noise=gaps if corpus.denoise else None,
+        masking=_masking(config, tokenizers),
         writes_on=config.model.kind == "decoder",
     )
+
+
+def _masking(config: RunConfig, tokenizers: TokenizerPair) -> Masking | None:
+    """Return what hides tokens of a text from an encoder, behind the symbol that no text becomes."""
+    if config.model.kind != "encoder" or not config.corpus.text:
+        return None
+    pieces = tokenizers.source.all_tokens()
+    first = len(SPECIAL_PIECES) + len(BYTE_PIECES)
+    words = (first if first < len(pieces) else len(SPECIAL_PIECES), len(pieces))
+    return Masking(config.corpus.mask, pieces.index("<unk>"), words, config.training.seed)

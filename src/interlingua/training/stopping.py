@@ -150,25 +150,32 @@ class BestSoFar:
     step: int = 0
     waited: int = 0
     perfect: int = 0
+    by_loss: bool = False
+    """What is written from half a text, or in gaps, can be right and yet another: there the loss alone tells models apart."""
 
     def update(self, step: int, validation: Validation) -> bool:
         """Take in a validation; tell whether its translations are the best so far.
 
         Patience is used up only by validations that improve neither BLEU nor the loss.
         """
-        better_bleu = (validation.bleu, -validation.loss) > (self.bleu, -self.loss)
+        bleu = self._bleu_of(validation)
+        better_bleu = (bleu, -validation.loss) > (self.bleu, -self.loss)
         better_loss = validation.loss < self.loss
         self.waited = 0 if better_bleu or better_loss else self.waited + 1
         flawless = validation.exact == 100.0 and validation.sentences >= FEWEST_SENTENCES
         self.perfect = self.perfect + 1 if flawless else 0
         self.loss = min(self.loss, validation.loss)
         if better_bleu:
-            self.bleu, self.step = validation.bleu, step
+            self.bleu, self.step = bleu, step
         return better_bleu
 
     def is_matched_by(self, validation: Validation) -> bool:
         """Tell whether a mean of checkpoints is next to the best in both measures; it then serves, as means are steadier."""
-        return validation.bleu >= self.bleu - 0.5 and validation.loss <= 1.01 * self.loss
+        is_as_good = self._bleu_of(validation) >= self.bleu - 0.5
+        return is_as_good and validation.loss <= 1.01 * self.loss
+
+    def _bleu_of(self, validation: Validation) -> float:
+        return 0.0 if self.by_loss else validation.bleu
 
     def reason_to_stop(self, patience: int) -> str | None:
         """Say why training should end now, if it should."""

@@ -42,7 +42,7 @@ def train_tokenizers(
     trained = [
         train_tokenizer(
             _sentences(text, side, chosen.training_pairs, repeats),
-            kind=chosen.kind,
+            kind=(chosen.target_kind or chosen.kind) if side == ("target",) else chosen.kind,
             vocabulary_size=chosen.vocabulary_size,
             normalization=chosen.normalization,
             lowercase=chosen.lowercase,

@@ -8,6 +8,7 @@ from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.training.answers import choose_answers
 from interlingua.training.automatic import CorpusStatistics, choose_tokenization
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
@@ -78,7 +79,10 @@ def _choose_tokens(
 ) -> tuple[RunConfig, list[str]]:
     """Choose how text is cut; return the configuration with the reasons."""
     sample = config.tokenization.training_pairs
+    config = choose_answers(config)
     tokenization, reasons = choose_tokenization(config.tokenization, statistics)
+    if tokenization.target_kind is not None:
+        tokenization = tokenization.model_copy(update={"shared": False})
     if corpus.num_training > sample:
         reasons.append(
             f"tokenization.training_pairs = {sample:,}: the vocabulary is learnt from so many pairs, "
