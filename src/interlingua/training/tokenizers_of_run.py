@@ -56,7 +56,8 @@ def train_tokenizers(
     with replace_folder(folder.tokenizer) as new:
         tokenizers.save(new)
     sizes = " and ".join(f"{tokenizer.vocabulary_size:,}" for tokenizer in trained)
-    say(f"vocabulary: {sizes} {chosen.kind} tokens")
+    kinds = dict.fromkeys(tokenizer.kind for tokenizer in trained)
+    say(f"vocabulary: {sizes} {' and '.join(kinds)} tokens")
     return tokenizers
 
 
