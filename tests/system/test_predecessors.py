@@ -190,7 +190,7 @@ def test_the_page_is_told_what_it_shows(place: Path) -> None:
         ("--model.kind convolutional --model.attention none", "leave it out"),
         (
             "--model.kind gru --model.heads 4",
-            "model.heads = 4 is for model.kind transformer, not gru",
+            "model.heads = 4 is for model.kind transformer or encoder or decoder, not gru",
         ),
         ("--model.kind lstm --model.norm pre", "model.norm"),
         ("--model.kind gru --model.kernel-width 3", "model.kernel_width = 3 is for"),
