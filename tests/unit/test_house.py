@@ -61,3 +61,8 @@ def test_every_relative_link_in_the_docs_leads_somewhere() -> None:
     for page in pages:
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))  # pytest imports them by their names alone
