@@ -6,15 +6,14 @@ encoder serves another target. With ``start.freeze`` the encoder stays what it i
 
 import torch
 
-from interlingua.checkpoints.manifest import listed_sha256
-from interlingua.checkpoints.model_folder import BuildModel, find_model_folder, load_model_folder
+from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import ModelConfig, RunConfig
-from interlingua.errors import ConfigError, ModelError
+from interlingua.errors import ConfigError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.corpus_of_run import languages_of
-from interlingua.training.starting import Start, refuse_sampling, tokenizers_of
+from interlingua.training.starting import Start, open_again, refuse_sampling, tokenizers_of
 
 __all__ = ["encoder_tokenizer", "fit_to_encoder", "take_encoder"]
 
@@ -112,13 +111,7 @@ def take_encoder(model: EncoderDecoder, start: Start, build_model: BuildModel) -
     Raises:
         ModelError: it is missing or damaged, or not what it was when the run was prepared.
     """
-    folder = find_model_folder(start.model)
-    loaded = load_model_folder(folder, build_model)
-    if listed_sha256(folder, "model.safetensors") != start.sha256:
-        raise ModelError(
-            f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
-        )
-    own = parameters_of(loaded.model)
+    own = parameters_of(open_again(start, build_model).model)
     with torch.no_grad():
         for name, parameter in parameters_of(model).items():
             if name.startswith(ENCODER):

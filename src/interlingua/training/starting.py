@@ -38,6 +38,7 @@ __all__ = [
     "Start",
     "is_same_start",
     "languages_with",
+    "open_again",
     "read_start",
     "recall_start",
     "refuse_sampling",
@@ -206,12 +207,8 @@ def refuse_sampling(sampling: float, source: Tokenizer, start: Start) -> None:
         )
 
 
-def take_weights(
-    model: EncoderDecoder, start: Start, tokenizers: TokenizerPair, build_model: BuildModel
-) -> None:
-    """Copy the weights of the starting model into ``model``, whose vocabularies may have more pieces.
-
-    What belongs to a new piece begins as the mean of what belongs to the old pieces that spelled it.
+def open_again(start: Start, build_model: BuildModel) -> LoadedModel:
+    """Read the starting model from where it was.
 
     Raises:
         ModelError: it is missing or damaged, or not what it was when the run was prepared.
@@ -222,6 +219,20 @@ def take_weights(
         raise ModelError(
             f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
         )
+    return loaded
+
+
+def take_weights(
+    model: EncoderDecoder, start: Start, tokenizers: TokenizerPair, build_model: BuildModel
+) -> None:
+    """Copy the weights of the starting model into ``model``, whose vocabularies may have more pieces.
+
+    What belongs to a new piece begins as the mean of what belongs to the old pieces that spelled it.
+
+    Raises:
+        ModelError: it is missing or damaged, or not what it was when the run was prepared.
+    """
+    loaded = open_again(start, build_model)
     own = parameters_of(loaded.model)
     with torch.no_grad():
         for name, parameter in parameters_of(model).items():
