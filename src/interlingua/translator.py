@@ -675,7 +675,7 @@ class Translator:
         """Ask an encoder alone for as many answers as it gives; what it does not guess is the source itself."""
         if self.answers is None:
             return []
-        unknown = self.tokenizers.source.all_tokens().index("<unk>") if self.guesses else None
+        unknown = self.tokenizers.source.unknown_id
         forms: list[tuple[int | None, ...]] = [
             tuple(id if self.guesses and id != unknown else None for id in ids)
             if self.answers == "tokens"

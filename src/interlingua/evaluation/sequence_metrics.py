@@ -4,6 +4,7 @@ Each is a metric in sacreBLEU's sense, numbers a sentence that add up to the fig
 tests draw sentences for them as they do for BLEU. The signature begins with the references and ends with the version of the formula.
 """
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from re import compile as pattern
@@ -69,11 +70,11 @@ class _OfSentences(Metric):
         """Cut a text into what is compared."""
         return tuple(text.split())
 
+    @abstractmethod
     def _measure(
         self, output: tuple[str, ...], references: Sequence[tuple[str, ...]]
     ) -> tuple[float, float]:
         """Return what one sentence adds to each sum."""
-        raise NotImplementedError
 
 
 class Rouge(_OfSentences):

@@ -11,9 +11,8 @@ _GAP = re.compile(r"(?<!\S)_(?!\S)")
 
 def encode_with_gaps(tokenizer: Tokenizer, text: str) -> list[int]:
     """Return the ids of ``text``, with ``<unk>`` for each gap, which is what a model learnt to guess from."""
-    unknown = tokenizer.all_tokens().index("<unk>")
     ids: list[int] = []
     for number, part in enumerate(_GAP.split(text)):
-        ids += [unknown] if number else []
+        ids += [tokenizer.unknown_id] if number else []
         ids += tokenizer.encode(part.strip()).ids
     return ids

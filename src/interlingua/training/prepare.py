@@ -335,4 +335,4 @@ def _masking(config: RunConfig, tokenizers: TokenizerPair) -> Masking | None:
     pieces = tokenizers.source.all_tokens()
     first = len(SPECIAL_PIECES) + len(BYTE_PIECES)
     words = (first if first < len(pieces) else len(SPECIAL_PIECES), len(pieces))
-    return Masking(config.corpus.mask, pieces.index("<unk>"), words, config.training.seed)
+    return Masking(config.corpus.mask, tokenizers.source.unknown_id, words, config.training.seed)
