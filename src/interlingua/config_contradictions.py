@@ -13,14 +13,14 @@ from interlingua.config import (
 )
 from interlingua.directions import contradictions_in_directions
 
-__all__ = ["contradictions_in"]
+__all__ = ["ONLY_OF", "contradictions_in"]
 
 _TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 """Symbols of every vocabulary that look like tags."""
 
 _TRANSFORMER, _RECURRENT = ("transformer", "encoder", "decoder"), ("rnn", "lstm", "gru")
 _BOTH = ("transformer", *_RECURRENT, "convolutional")
-_ONLY_OF = {
+ONLY_OF = {
     **dict.fromkeys(("d_ff", "heads", "d_k", "d_v"), _TRANSFORMER),
     **dict.fromkeys(("attention_dropout", "activation_dropout"), _TRANSFORMER),
     **dict.fromkeys(("activation", "norm", "positions"), _TRANSFORMER),
@@ -189,7 +189,7 @@ def _contradictions_in_tokenization(tokens: TokenizationConfig) -> Iterator[tupl
 def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
     model = config.model
     yield from _contradictions_in_task(config)
-    for name, kinds in _ONLY_OF.items():
+    for name, kinds in ONLY_OF.items():
         value = getattr(model, name)
         if model.kind not in kinds and value != ModelConfig.model_fields[name].default:
             yield (

@@ -15,7 +15,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig, ModelConfig
-from interlingua.config_files import _ONLY_OF
+from interlingua.config_contradictions import ONLY_OF
 from interlingua.errors import ModelError
 from interlingua.kernels.packed import can_pack
 from interlingua.kernels.search import can_search
@@ -110,5 +110,5 @@ def test_a_folder_that_describes_no_model_is_refused(
 def test_the_configuration_knows_which_sizes_each_kind_has() -> None:
     settings = set(ModelConfig.model_fields) - {"kind", "preset"}
     for kind in ("transformer", "rnn", "lstm", "gru", "convolutional"):
-        refused = {name for name, kinds in _ONLY_OF.items() if kind not in kinds}
+        refused = {name for name, kinds in ONLY_OF.items() if kind not in kinds}
         assert settings - refused == set(fields_of(kind))
