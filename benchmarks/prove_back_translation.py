@@ -5,17 +5,24 @@ the pairs alone, on the pairs with the back-translated rest, and on all pairs. R
 """
 
 import argparse
-import json
-import statistics
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import (
+    compare_bleu,
+    corpora,
+    describe_machine,
+    first_pairs,
+    mean_bleu,
+    parallel_text,
+    run,
+    run_json,
+    translated,
+)
 
 from interlingua.corpus.lines import read_lines, write_lines
-from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare
+from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL
 
 RECIPE = (
     "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared true --batching.batch-tokens 4096 "
@@ -63,85 +70,55 @@ def main() -> None:
         run("train", str(config), "--run-dir", str(place / "with"), *options.split())
         train(place / "all", text.all, text, options)
         for name, found in outputs.items():
-            found.append(translated(place / name, text.test, flags.threads))
+            model, source = place / name, f"{text.test}.en"
+            beam = ("--beam-size", "5", "--threads", str(flags.threads))
+            found.append(translated(model, source, model / f"{TEST}.de", *beam))
     sys.exit(0 if tell(outputs, read_lines(text.test.with_suffix(".de"))) else 1)
 
 
 def cut(corpus: Path, place: Path, pairs: int, rest: int) -> Text:
     """Write the first pairs, and the target side of those after them, of the training text."""
-    sides = {side: read_lines(corpus / f"train.{side}") for side in ("en", "de")}
-    for side, lines in sides.items():
-        write_lines(place / f"few.{side}", lines[:pairs])
-        write_lines(place / f"all.{side}", lines[: pairs + rest])
-    write_lines(place / "rest.de", sides["de"][pairs : pairs + rest])
-    names = (place / name for name in ("few", "rest", "all"))
-    return Text(*names, corpus / "valid", corpus / TEST)
+    few = first_pairs(corpus / "train", place / "few", pairs)
+    whole = first_pairs(corpus / "train", place / "all", pairs + rest)
+    write_lines(place / "rest.de", read_lines(place / "all.de")[pairs:])
+    return Text(few, place / "rest", whole, corpus / "valid", corpus / TEST)
 
 
 def train(
-    run_dir: Path, pairs: Path, text: Text, options: str, sides: Sequence[str] = ("en", "de")
+    run_dir: Path, pairs: Path, text: Text, options: str, langs: tuple[str, str] = ("en", "de")
 ) -> None:
     """Train, or find trained."""
-    files = [
-        (flag, str(path.with_name(f"{path.name}.{side}")))
-        for kind, path in (("", pairs), ("valid-", text.valid))
-        for flag, side in zip((f"--{kind}source", f"--{kind}target"), sides, strict=True)
-    ]
-    named = [word for pair in files for word in pair]
+    named = parallel_text(pairs, text.valid, langs)
     run("train", *named, "--run-dir", str(run_dir), *options.split())
 
 
 def back_translate(place: Path, text: Text, method: str, threads: int) -> None:
     """Make the synthetic pairs by the reverse model of this seed."""
-    timed = run(
+    told = run_json(
         *("back-translate", str(place / "reverse"), "--mono", f"{text.rest}.de"),
-        *("--source", f"{text.few}.en", "--target", f"{text.few}.de"),
-        *("--valid-source", f"{text.valid}.en", "--valid-target", f"{text.valid}.de"),
-        *("--output", str(place / method), "--method", method, "--threads", str(threads), "--json"),
+        *parallel_text(text.few, text.valid),
+        *("--output", str(place / method), "--method", method, "--threads", str(threads)),
     )
-    told = json.loads(timed.output)
     print(
         f"{told['pairs']:,} synthetic pairs of {told['lines']:,} lines; dropped {told['dropped']}"
     )
 
 
-def translated(model: Path, test: Path, threads: int) -> list[str]:
-    """Return a model's translation of a test set, from an earlier start if it is there."""
-    output = model / f"{test.name}.de"
-    if not output.exists():
-        files = ("--input", f"{test}.en", "--output", str(output))
-        run("translate", str(model), *files, "--beam-size", "5", "--threads", str(threads))
-    return read_lines(output)
-
-
 def tell(outputs: dict[str, list[list[str]]], reference: list[str]) -> bool:
     """Print BLEU of each seed and the comparison of all; tell whether enough was gained."""
-    found = {
-        name: [bleu_of(system, reference).system.value for system in systems]
-        for name, systems in outputs.items()
-    }
-    for name, values in found.items():
-        spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-        each = ", ".join(f"{value:.2f}" for value in values)
-        print(f"{name}: BLEU {statistics.fmean(values):.2f}{spread} ({each})")
-    seeds = range(len(outputs["with"]))
-    chance = [bleu_of(outputs["with"][n], reference, outputs["alone"][n]).p_value for n in seeds]
-    means = {name: statistics.fmean(values) for name, values in found.items()}
+    means = mean_bleu(outputs, reference, "de")
+    compared = [
+        compare_bleu(system, reference, "de", baseline)
+        for system, baseline in zip(outputs["with"], outputs["alone"], strict=True)
+    ]
+    chance = [each.p_value for each in compared]
     gained, possible = means["with"] - means["alone"], means["all"] - means["alone"]
     share = f", {gained / possible:.0%} of the way to all pairs" if possible > 0 else ""
     print(
         f"back-translation: {gained:+.2f} BLEU{share} (paired bootstrap, seed by seed: p = "
-        f"{', '.join(f'{p:.4f}' for p in chance)}) {bleu_of(outputs['with'][0], reference).system.signature}"
+        f"{', '.join(f'{p:.4f}' for p in chance)}) {compared[0].system.signature}"
     )
     return gained >= WANTED and max(chance) < SIGNIFICANCE_LEVEL
-
-
-def bleu_of(
-    system: list[str], reference: list[str], baseline: list[str] | None = None
-) -> Comparison:
-    """Compare a system by BLEU with another one, or with itself."""
-    (found,) = compare(system, baseline or system, [reference], ("bleu",), target_lang="de")
-    return found
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""Running the commands that a user types, measuring them, and writing down how fast they are: shared by the scripts here."""
+"""Running the commands that a user types, the text they read, and writing down what came out: shared by the scripts here."""
 
 import json
 import os
 import platform
 import re
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -14,7 +16,27 @@ from typing import Any
 
 import torch
 
-__all__ = ["Timed", "cleaned", "corpora", "describe_machine", "evaluate", "record", "run"]
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.evaluation.significance import Comparison, compare
+
+__all__ = [
+    "Timed",
+    "cleaned",
+    "compare_bleu",
+    "corpora",
+    "describe_machine",
+    "evaluate",
+    "first_pairs",
+    "held_out",
+    "length_flags",
+    "mean_bleu",
+    "parallel_text",
+    "record",
+    "run",
+    "run_json",
+    "table",
+    "translated",
+]
 
 RECORD = Path(__file__).parent / "RESULTS.md"
 _PREFACE = """# How fast
@@ -49,13 +71,24 @@ def run(*arguments: str) -> Timed:
     return Timed(output, seconds, usage.ru_maxrss * 1024)
 
 
+def run_json(*arguments: str) -> dict[str, Any]:
+    """Run a command with ``--json`` and return what it tells; a training that is finished tells the same again."""
+    told: dict[str, Any] = json.loads(run(*arguments, "--json").output)
+    return told
+
+
 def evaluate(model: str, source: Path, reference: Path, *flags: str) -> dict[str, Any]:
     """Evaluate ``model`` and return its report."""
-    timed = run(
-        "evaluate", model, "--source", str(source), "--reference", str(reference), "--json", *flags
-    )
-    report: dict[str, Any] = json.loads(timed.output)
-    return report
+    files = ("--source", str(source), "--reference", str(reference))
+    return run_json("evaluate", model, *files, *flags)
+
+
+def translated(model: Path, source: Path | str, output: Path, *flags: str) -> list[str]:
+    """Return a model's translation of a text, from an earlier start if ``output`` is there."""
+    if not output.exists():
+        files = ("--input", str(source), "--output", str(output))
+        run("translate", str(model), *files, *flags)
+    return read_lines(output)
 
 
 def corpora() -> Path:
@@ -70,16 +103,73 @@ def cleaned(corpus: Path, place: Path, source: str, target: str) -> Path:
     """Clean the training part of a corpus, so that nothing of its validation and test parts is in it; return the two files but
     for their suffixes. What is cleaned already is not cleaned again."""
     if not (place / f"train.{target}").exists():
-        held_out = [
-            word
-            for part in ("valid", "test")
-            for side, code in (("source", source), ("target", target))
-            for word in (f"--{part}-{side}", str(corpus / f"{part}.{code}"))
-        ]
         sides = ("--source", str(corpus / f"train.{source}"))
         sides += ("--target", str(corpus / f"train.{target}"))
-        print(run("clean", *sides, *held_out, "--output", str(place)).output)
+        others = held_out(corpus, source, target)
+        print(run("clean", *sides, *others, "--output", str(place)).output)
     return place / "train"
+
+
+def held_out(corpus: Path, source: str, target: str) -> list[str]:
+    """Return the flags that name the validation and test parts of a corpus."""
+    return [
+        word
+        for part in ("valid", "test")
+        for side, code in (("source", source), ("target", target))
+        for word in (f"--{part}-{side}", str(corpus / f"{part}.{code}"))
+    ]
+
+
+def first_pairs(text: Path, place: Path, number: int, langs: Sequence[str] = ("en", "de")) -> Path:
+    """Write the first pairs of a text; it and ``place``, which is returned, are two files but for their suffixes."""
+    for lang in langs:
+        write_lines(Path(f"{place}.{lang}"), read_lines(Path(f"{text}.{lang}"))[:number])
+    return place
+
+
+def parallel_text(text: Path, valid: Path, langs: Sequence[str] = ("en", "de")) -> list[str]:
+    """Return the flags that name what to train on and to validate with, each two files but for their suffixes."""
+    return [
+        word
+        for kind, path in (("", text), ("valid-", valid))
+        for side, lang in zip(("source", "target"), langs, strict=True)
+        for word in (f"--{kind}{side}", f"{path}.{lang}")
+    ]
+
+
+def length_flags(minutes: float, updates: int | None) -> str:
+    """Return the flags of a training of so many minutes, or of so many updates instead, to try a script out."""
+    if updates:
+        return f"--training.steps {updates} --training.validate-every {updates}"
+    return f"--training.minutes {minutes}"
+
+
+def compare_bleu(
+    system: list[str], reference: list[str], target_lang: str, baseline: list[str] | None = None
+) -> Comparison:
+    """Compare a system by BLEU with another one, or with itself."""
+    (found,) = compare(system, baseline or system, [reference], ("bleu",), target_lang=target_lang)
+    return found
+
+
+def mean_bleu(
+    outputs: dict[str, list[list[str]]], reference: list[str], target_lang: str
+) -> dict[str, float]:
+    """Print BLEU of what each way wrote, seed by seed, and return the means."""
+    means = {}
+    for name, systems in outputs.items():
+        values = [compare_bleu(each, reference, target_lang).system.value for each in systems]
+        means[name] = statistics.fmean(values)
+        spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+        shown = ", ".join(f"{value:.2f}" for value in values)
+        print(f"{name}: BLEU {means[name]:.2f}{spread} ({shown})")
+    return means
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown has it."""
+    first, *others = ("| " + " | ".join(cells) + " |" for cells in (head, *rows))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
 def describe_machine() -> str:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import corpora, describe_machine, first_pairs, parallel_text, run
 
 from interlingua.corpus.lines import read_lines
 from interlingua.evaluation.significance import compare
@@ -41,37 +41,23 @@ def main() -> None:
     flags = parser.parse_args()
     print(describe_machine())
     data, place = corpora() / "multi30k_en_de", flags.runs
-    pairs = first_lines(data, place, flags.lines)
-    valid = f"--valid-source {data / 'valid.en'} --valid-target {data / 'valid.de'}"
+    text = parallel_text(first_pairs(data / "train", place / "train", flags.lines), data / "valid")
     common = f"{TEXT} --training.threads {flags.threads} --training.validate-every 200"
     teachers = flags.teacher or [place / "teacher"]
     if not flags.teacher:
-        options = f"{common} {valid} {TEACHER} --training.minutes {flags.minutes}"
-        run("train", *pairs, "--run-dir", str(teachers[0]), *options.split())
+        options = f"{common} {TEACHER} --training.minutes {flags.minutes}"
+        run("train", *text, "--run-dir", str(teachers[0]), *options.split())
     run(
-        *("distill", *map(str, teachers), *pairs, *valid.split()),
+        *("distill", *map(str, teachers), *text),
         *("--output", str(place / "distilled"), "--student", flags.student),
         *("--threads", str(flags.threads)),
     )
     config = str(place / "distilled/student.toml")
     options = f"{common} {STUDENT} --training.minutes {flags.student_minutes}"
     run("train", config, "--run-dir", str(place / "student"), *options.split())
-    control = [*pairs, *valid.split(), "--run-dir", str(place / "control")]
-    run("train", config, *control, *options.split())
+    run("train", config, *text, "--run-dir", str(place / "control"), *options.split())
     systems = {"teacher": teachers[0], "student": place / "student", "control": place / "control"}
     sys.exit(0 if tell(systems, data / TEST) else 1)
-
-
-def first_lines(data: Path, place: Path, number: int) -> list[str]:
-    """Write the first pairs of the training text, and return them as flags."""
-    place.mkdir(parents=True, exist_ok=True)
-    flags = []
-    for flag, side in (("--source", "en"), ("--target", "de")):
-        lines = read_lines(data / f"train.{side}")[:number]
-        path = place / f"train.{side}"
-        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        flags += [flag, str(path)]
-    return flags
 
 
 def tell(systems: dict[str, Path], test: Path) -> bool:

@@ -5,11 +5,10 @@ the encoder from scratch by a paired bootstrap. Restartable.
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from prove_commands import describe_machine, run
+from prove_commands import describe_machine, run_json, table, translated
 from prove_tasks import PAIR_CLASSES, write_pair_classes
 
 from interlingua.corpus.lines import read_lines
@@ -42,40 +41,27 @@ def main() -> None:
     for name, (recipe, flags) in ways.items():
         run_dir = asked.folder / name.replace(",", "").replace(" ", "-")
         told[name] = train(recipe, run_dir, flags, asked)
-        outputs[name] = answered(run_dir, asked.threads)
-    lines = [
-        f"{describe_machine()}, {asked.threads} thread(s); {len(references):,} test pairs",
-        "",
-        "| model | updates | minutes | accuracy | p against from scratch |",
-        "|---|---|---|---|---|",
-    ]
+        output, threads = run_dir / "test.out", ("--threads", str(asked.threads))
+        outputs[name] = translated(run_dir, PAIR_CLASSES / "test.pair", output, *threads)
+    rows = []
     for name, answers in outputs.items():
         (found,) = compare(answers, outputs[SCRATCH], [references], ("exact",))
         chance = f"{found.p_value:.4f}" if found.difference else ""
         minutes = f"{told[name]['seconds'] / 60:.1f}"
         value = f"{found.system.value:.2f} ({found.difference:+.2f})"
-        lines.append(f"| {name} | {told[name]['steps']:,} | {minutes} | {value} | {chance} |")
-    (asked.folder / "encoders.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+        rows.append([name, f"{told[name]['steps']:,}", minutes, value, chance])
+    head = "model", "updates", "minutes", "accuracy", "p against from scratch"
+    text = f"{describe_machine()}, {asked.threads} thread(s); {len(references):,} test pairs\n\n"
+    text += table(head, rows)
+    (asked.folder / "encoders.md").write_text(f"{text}\n", encoding="utf-8")
+    print(text)
 
 
 def train(recipe: str, run_dir: Path, flags: str, asked: argparse.Namespace) -> dict[str, Any]:
     """Train, or find trained, and return what the command tells."""
     steps = f"--training.steps {asked.steps}" if asked.steps else ""
     words = f"{flags} {steps} --training.threads {asked.threads} --run-dir {run_dir}".split()
-    told: dict[str, Any] = json.loads(
-        run("train", f"recipes/{recipe}.toml", *words, "--json").output
-    )
-    return told
-
-
-def answered(model: Path, threads: int) -> list[str]:
-    """Return a model's answers to the test pairs, from an earlier start if they are there."""
-    output = model / "test.out"
-    if not output.exists():
-        files = ("--input", str(PAIR_CLASSES / "test.pair"), "--output", str(output))
-        run("translate", str(model), *files, "--threads", str(threads))
-    return read_lines(output)
+    return run_json("train", f"recipes/{recipe}.toml", *words)
 
 
 if __name__ == "__main__":

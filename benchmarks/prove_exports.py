@@ -5,13 +5,12 @@
 Without a MODEL the demo is trained first (two minutes). Each export proves itself; this only collects the figures.
 """
 
-import json
 import sys
 import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
-from prove_commands import describe_machine, run
+from prove_commands import describe_machine, run, run_json
 
 EXPORTS = [
     ("ctranslate2", "float32"),
@@ -66,9 +65,9 @@ def train_demo(scratch: str) -> str:
 def export(model: str, form: str, precision: str, folder: str, verify: list[str]) -> list[str]:
     """Write one export and return a row for each way of searching."""
     folder = f"{folder}-{Path(model).name}"
-    words = ["--format", form, "--quantization", precision, "--output", folder, "--json", *verify]
+    words = ["--format", form, "--quantization", precision, "--output", folder, *verify]
     try:
-        told = json.loads(run("export", model, *words).output)
+        told = run_json("export", model, *words)
     except SystemExit:  # it has said why
         return [f"| {Path(model).name} | {form} {precision} {REFUSED}"]
     size = sum(told["files"].values()) / 1e6

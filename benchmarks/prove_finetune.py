@@ -5,12 +5,18 @@ takes 33 minutes on one thread, each fine-tuning some minutes.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import (
+    corpora,
+    describe_machine,
+    first_pairs,
+    parallel_text,
+    run_json,
+    translated,
+)
 
 from interlingua.corpus.lines import read_lines
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
@@ -39,7 +45,7 @@ def main() -> None:
     new, old = corpora() / "multi30k_en_de", corpora() / "tatoeba_en_de"
     base = place / "base"
     train(base, old / "train", old / "valid", BASE)
-    some = first_pairs(new, place)
+    some = first_pairs(new / "train", place / "some", PAIRS)
     good = True
     for way, flags in WAYS.items():
         tuned = place / way.replace(" ", "-")
@@ -55,28 +61,17 @@ def main() -> None:
 
 def train(run_dir: Path, text: Path, valid: Path, options: str) -> dict[str, Any]:
     """Train, or find trained, and return what the command tells."""
-    timed = run(
-        *("train", "--source", f"{text}.en", "--target", f"{text}.de", "--json"),
-        *("--valid-source", f"{valid}.en", "--valid-target", f"{valid}.de"),
-        *("--run-dir", str(run_dir), *options.split()),
-    )
-    result: dict[str, Any] = json.loads(timed.output)
-    return result
-
-
-def first_pairs(text: Path, place: Path) -> Path:
-    """Write the first pairs of the training text."""
-    place.mkdir(parents=True, exist_ok=True)
-    for side in ("en", "de"):
-        lines = (text / f"train.{side}").read_text(encoding="utf-8").split("\n")[:PAIRS]
-        (place / f"some.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return place / "some"
+    named = parallel_text(text, valid)
+    return run_json("train", *named, "--run-dir", str(run_dir), *options.split())
 
 
 def tell(way: str, tuned: Path, base: Path, test: Path) -> bool:
     """Print what a test set says of a model against the base model; tell whether it gained enough."""
     reference = read_lines(Path(f"{test}.de"))
-    outputs = [translated(model, test) for model in (tuned, base)]
+    outputs = [
+        translated(model, f"{test}.en", model / f"{test.parent.name}.de", "--threads", "1")
+        for model in (tuned, base)
+    ]
     bleu, chrf = compare(*outputs, [reference], ("bleu", "chrf"), target_lang="de")
     for found in (bleu, chrf):
         print(
@@ -85,15 +80,6 @@ def tell(way: str, tuned: Path, base: Path, test: Path) -> bool:
             flush=True,
         )
     return bleu.difference >= WANTED and bleu.p_value < SIGNIFICANCE_LEVEL
-
-
-def translated(model: Path, test: Path) -> list[str]:
-    """Return a model's translation of a test set, from an earlier start if it is there."""
-    output = model / f"{test.parent.name}.de"
-    if not output.exists():
-        files = ("--input", f"{test}.en", "--output", str(output))
-        run("translate", str(model), *files, "--threads", "1")
-    return read_lines(output)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,20 @@ is not trained again, and what is translated is not translated again.
 """
 
 import argparse
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import (
+    corpora,
+    describe_machine,
+    first_pairs,
+    length_flags,
+    parallel_text,
+    run_json,
+    table,
+    translated,
+)
 
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import compare
@@ -71,11 +79,8 @@ def as_in_tanaka(text: str) -> str:
 def compare_ways(tanaka: Path, base: Path, pairs: int, asked: argparse.Namespace) -> list[str]:
     """Train each way on the first so many pairs, and tell how they differ."""
     folder = asked.folder / f"tanaka-{pairs}"
-    folder.mkdir(parents=True, exist_ok=True)
-    for lang in ("en", "ja"):
-        lines = read_lines(tanaka / f"train.{lang}")[:pairs]
-        if not (folder / f"train.{lang}").exists():
-            write_lines(folder / f"train.{lang}", lines)
+    langs = ("en", "ja")
+    some = first_pairs(tanaka / "train", folder / "train", pairs, langs)
     tokens = (
         "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared false"
     )
@@ -89,26 +94,19 @@ def compare_ways(tanaka: Path, base: Path, pairs: int, asked: argparse.Namespace
         ),
     }
     seen = set(read_lines(folder / "train.en"))
-    sources, references = (read_lines(tanaka / f"test.{lang}") for lang in ("en", "ja"))
+    sources, references = (read_lines(tanaka / f"test.{lang}") for lang in langs)
     kept = [place for place, line in enumerate(sources) if line not in seen]
     outputs, rows = {}, []
     for name, flags in ways.items():
         run_dir = folder / re.sub(r"\W+", "-", name.lower())
-        langs = ("en", "ja")
-        told = train(
-            run_dir, folder / "train", tanaka / "valid", langs, asked.minutes, asked, flags
-        )
-        lines = translated(run_dir, tanaka / "test.en", asked.threads)
+        told = train(run_dir, some, tanaka / "valid", langs, asked.minutes, asked, flags)
+        output, threads = run_dir / "test.out", ("--threads", str(asked.threads))
+        lines = translated(run_dir, tanaka / "test.en", output, *threads)
         outputs[name] = [lines[place] for place in kept]
         rows.append((name, told["steps"], told["seconds"]))
     reference = [references[place] for place in kept]
-    table = [
-        f"### {pairs:,} pairs, {len(kept)} test sentences that are not among them",
-        "",
-        "| encoder | updates | minutes | BLEU (char) | chrF | p against from scratch |",
-        "|---|---|---|---|---|---|",
-    ]
-    signature = ""
+    head = "encoder", "updates", "minutes", "BLEU (char)", "chrF", "p against from scratch"
+    compared, signature = [], ""
     for name, steps, seconds in rows:
         found = compare(
             outputs[name], outputs[SCRATCH], [reference], ("bleu", "chrf"), target_lang="ja"
@@ -116,15 +114,10 @@ def compare_ways(tanaka: Path, base: Path, pairs: int, asked: argparse.Namespace
         values = [f"{each.system.value:.2f} ({each.difference:+.2f})" for each in found]
         chances = [f"{each.p_value:.4f}" if each.difference else "" for each in found]
         signature = found[0].system.signature
-        cells = [
-            name,
-            f"{steps:,}",
-            f"{seconds / 60:.1f}",
-            *values,
-            ", ".join(filter(None, chances)),
-        ]
-        table.append("| " + " | ".join(cells) + " |")
-    return [*table, "", f"BLEU: `{signature}`", ""]
+        chance = ", ".join(filter(None, chances))
+        compared.append([name, f"{steps:,}", f"{seconds / 60:.1f}", *values, chance])
+    title = f"### {pairs:,} pairs, {len(kept)} test sentences that are not among them"
+    return [title, "", table(head, compared), "", f"BLEU: `{signature}`", ""]
 
 
 def train(
@@ -137,28 +130,14 @@ def train(
     flags: str,
 ) -> dict[str, Any]:
     """Train, or find trained, and return what the command tells."""
-    length = f"--training.minutes {minutes}"
-    if asked.steps:
-        length = f"--training.steps {asked.steps} --training.validate-every {asked.steps}"
-    told = run(
-        *("train", "--source", f"{text}.{langs[0]}", "--target", f"{text}.{langs[1]}", "--json"),
-        *("--valid-source", f"{valid}.{langs[0]}", "--valid-target", f"{valid}.{langs[1]}"),
-        *("--run-dir", str(run_dir), *length.split(), "--training.threads", str(asked.threads)),
+    length = length_flags(minutes, asked.steps).split()
+    return run_json(
+        *("train", *parallel_text(text, valid, langs), "--run-dir", str(run_dir), *length),
+        *("--training.threads", str(asked.threads)),
         *("--batching.batch-tokens", "2048", "--training.schedule", "linear"),
         *("--training.warmup-steps", "400", "--training.peak-learning-rate", "0.002"),
         *flags.split(),
     )
-    result: dict[str, Any] = json.loads(told.output)
-    return result
-
-
-def translated(model: Path, source: Path, threads: int) -> list[str]:
-    """Return a model's translation of a test set, from an earlier start if it is there."""
-    output = model / "test.out"
-    if not output.exists():
-        files = ("--input", str(source), "--output", str(output))
-        run("translate", str(model), *files, "--threads", str(threads))
-    return read_lines(output)
 
 
 if __name__ == "__main__":

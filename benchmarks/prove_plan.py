@@ -4,12 +4,11 @@ Both are done three times, in turn, and their medians compared: the same run tak
 the next where cores are shared with other machines.
 """
 
-import json
 import statistics
 import sys
 import tempfile
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import corpora, describe_machine, run, run_json
 
 ROUNDS = 3
 
@@ -33,7 +32,7 @@ def main() -> None:
     for name, arguments in configurations.items():
         planned, real, memory, peak = [], [], [], []
         for _ in range(ROUNDS):
-            plan = json.loads(run("plan", *arguments, "--json").output)
+            plan = run_json("plan", *arguments)
             with tempfile.TemporaryDirectory() as scratch:
                 timed = run("train", *arguments, "--json", "--run-dir", f"{scratch}/run")
             planned.append(plan["seconds"])

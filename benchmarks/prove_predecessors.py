@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from prove_commands import corpora, describe_machine, run
+from prove_commands import corpora, describe_machine, parallel_text, run_json, table
 
 from interlingua.evaluation.metrics import corpus_bleu, corpus_chrf
 from interlingua.inspection.canvas import figure_style, save_figure
@@ -102,7 +102,7 @@ def train_and_measure(task: Task, kind: str, asked: argparse.Namespace) -> Row:
         row: Row = json.loads(place.read_text())
         return row
     flags = (*task.settings, "--training.threads", str(asked.threads), *KINDS[kind])
-    told = json.loads(run("train", *flags, "--run-dir", str(run_dir), "--json").output)
+    told = run_json("train", *flags, "--run-dir", str(run_dir))
     translator = Translator.load(run_dir, device="cpu", plain=True)
     model = translator.model
     assert isinstance(model, EncoderDecoder)
@@ -169,8 +169,7 @@ def copy_task(asked: argparse.Namespace) -> Task:
             if not path.exists() or path.read_text() != text:
                 path.write_text(text)
     settings = (
-        *("--source", str(folder / "train.in"), "--target", str(folder / "train.out")),
-        *("--valid-source", str(folder / "valid.in"), "--valid-target", str(folder / "valid.out")),
+        *parallel_text(folder / "train", folder / "valid", ("in", "out")),
         *("--tokenization.kind", "word", "--tokenization.shared", "true"),
         *("--model.preset", "tiny", "--model.dropout", "0", "--batching.batch-tokens", "2048"),
         *("--model.encoder-layers", "2", "--model.decoder-layers", "2"),
@@ -224,8 +223,7 @@ def multi30k_task(asked: argparse.Namespace) -> Task:
     """Describe how Multi30k English-German is trained and measured."""
     data = corpora() / "multi30k_en_de"
     settings = (
-        *("--source", str(data / "train.en"), "--target", str(data / "train.de")),
-        *("--valid-source", str(data / "valid.en"), "--valid-target", str(data / "valid.de")),
+        *parallel_text(data / "train", data / "valid"),
         *("--tokenization.kind", "bpe", "--tokenization.vocabulary-size", "4000"),
         *("--tokenization.shared", "true", "--batching.batch-tokens", "4096"),
         *("--model.preset", asked.preset, "--model.dropout", "0.3"),
@@ -265,7 +263,7 @@ def table_of(task: str, rows: Sequence[Row]) -> str:
     lengths = list(rows[0]["quality"])
     head = ["model", "parameters", "steps", "minutes", "tokens/s", "path within / across"]
     head += [f"{unit} {length}" for length in lengths]
-    lines = [f"### {task}", "", " | ".join(["", *head, ""]).strip(), "|---" * len(head) + "|"]
+    told = []
     for row in rows:
         path = row["path"]
         cells = [
@@ -277,8 +275,8 @@ def table_of(task: str, rows: Sequence[Row]) -> str:
             f"{path['within']} / {path['across']} of {path['words']}",
             *(f"{row['quality'][length][measure]:.1f}" for length in lengths),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        told.append(cells)
+    return f"### {task}\n\n{table(head, told)}"
 
 
 def draw(task: str, rows: Sequence[Row], folder: Path) -> None:

@@ -14,9 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prove_commands import cleaned, corpora, describe_machine, evaluate, run
+from prove_commands import (
+    cleaned,
+    corpora,
+    describe_machine,
+    evaluate,
+    first_pairs,
+    length_flags,
+    parallel_text,
+    run_json,
+)
 
-from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.corpus.lines import read_lines
 
 SIZES = (1_000, 3_000, 10_000, 29_000)
 ALLOWED = 0.5
@@ -69,10 +78,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, default=Path("docs/images/learning-curve.png"))
     flags = parser.parse_args()
     print(describe_machine())
-    budget = f"--training.minutes {flags.minutes}"
-    if flags.updates:
-        budget = f"--training.steps {flags.updates} --training.validate-every {flags.updates}"
-    budget += f" --training.threads {flags.threads}"
+    budget = f"{length_flags(flags.minutes, flags.updates)} --training.threads {flags.threads}"
     wanted = tasks(flags.runs)
     if flags.only:
         wanted = [task for task in wanted if task.name == flags.only]
@@ -88,9 +94,7 @@ def tasks(place: Path) -> list[Task]:
     multi, small = corpora() / "multi30k_en_de", corpora() / "ro_en/sts"
     found = []
     for size in SIZES:
-        some = place / "text" / f"multi30k-{size}"
-        for code in ("en", "de"):
-            write_lines(some.with_suffix(f".{code}"), read_lines(multi / f"train.{code}")[:size])
+        some = first_pairs(multi / "train", place / "text" / f"multi30k-{size}", size)
         parts = (some, multi / "valid", multi / "test_2016_flickr")
         found.append(Task(f"multi30k-{size}", *parts, "en", "de", size))
     text = cleaned(small, place / "text/ro-en", "ro", "en")
@@ -118,15 +122,10 @@ def train(task: Task, run_dir: Path, options: str) -> dict[str, Any]:
     """Train and evaluate, or find it done; return validation and test BLEU with what was chosen."""
     kept = run_dir / "measured.json"
     if not kept.exists():
-        sides = [
-            word
-            for kind, path in (("", task.train), ("valid-", task.valid))
-            for side, code in (("source", task.source), ("target", task.target))
-            for word in (f"--{kind}{side}", f"{path}.{code}")
-        ]
-        timed = run("train", *sides, "--run-dir", str(run_dir), "--json", *options.split())
-        told = json.loads(timed.output)
-        test = (Path(f"{task.test}.{code}") for code in (task.source, task.target))
+        langs = (task.source, task.target)
+        text = parallel_text(task.train, task.valid, langs)
+        told = run_json("train", *text, "--run-dir", str(run_dir), *options.split())
+        test = (Path(f"{task.test}.{code}") for code in langs)
         scores = evaluate(str(run_dir), *test, "--metrics", "bleu")["scores"][0]
         measured = {
             "run": str(run_dir),

@@ -7,11 +7,17 @@ Restartable: what is trained is not trained again, and what is translated is not
 """
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import (
+    corpora,
+    describe_machine,
+    length_flags,
+    parallel_text,
+    run,
+    table,
+    translated,
+)
 
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
@@ -41,9 +47,10 @@ def main() -> None:
     data = corpora() / "tatoeba_en_de"
     write_texts(data, asked)
     gaps = f"--corpus.denoise 0.35 {SIZES.replace('0.3', '0.1')} {TOKENS}"
-    texts = ("--text", *(str(asked.folder / f"mono.{lang}") for lang in ("en", "de")))
+    texts = ["--text", *(str(asked.folder / f"mono.{lang}") for lang in ("en", "de"))]
     base = asked.folder / "pretrained"
     train(base, texts, gaps, asked.pretrain_minutes, asked)
+    pairs = parallel_text(asked.folder / "some", data / "valid")
     rows: dict[str, list[list[str]]] = {SCRATCH: [], LONGER: [], PRETRAINED: []}
     for seed in asked.seeds.split(","):
         for name, flags, minutes in (
@@ -52,14 +59,9 @@ def main() -> None:
             (PRETRAINED, f"--init-from {base} --model.dropout 0.3", asked.minutes),
         ):
             run_dir = asked.folder / f"{name.replace(',', '').replace(' ', '-')}-{seed}"
-            sides = [f"--{p}{side}" for p in ("", "valid-") for side in ("source", "target")]
-            files = [asked.folder / "some.en", asked.folder / "some.de"]
-            files += [data / "valid.en", data / "valid.de"]
-            pairs = tuple(
-                word for each in zip(sides, map(str, files), strict=True) for word in each
-            )
             train(run_dir, pairs, f"{flags} --training.seed {seed}", minutes, asked)
-            rows[name].append(translated(run_dir, data / "test.en", asked.threads))
+            output, threads = run_dir / "test.out", ("--threads", str(asked.threads))
+            rows[name].append(translated(run_dir, data / "test.en", output, *threads))
     sides = (tuple(read_lines(data / f"test.{lang}")) for lang in ("en", "de"))
     write_table(rows, TestSet("Tatoeba", *sides), asked)
 
@@ -78,30 +80,17 @@ def write_texts(data: Path, asked: argparse.Namespace) -> None:
 
 
 def train(
-    run_dir: Path, text: tuple[str, ...], flags: str, minutes: float, asked: argparse.Namespace
-) -> dict[str, Any]:
-    """Train, or find trained, and return what the command tells."""
-    length = f"--training.minutes {minutes}"
-    if asked.steps:
-        length = f"--training.steps {asked.steps} --training.validate-every {asked.steps}"
-    told = run(
-        *("train", *text, "--json", "--run-dir", str(run_dir), *length.split()),
+    run_dir: Path, text: list[str], flags: str, minutes: float, asked: argparse.Namespace
+) -> None:
+    """Train, or find trained."""
+    length = length_flags(minutes, asked.steps).split()
+    run(
+        *("train", *text, "--run-dir", str(run_dir), *length),
         *("--training.threads", str(asked.threads), "--batching.batch-tokens", "2048"),
         *("--training.schedule", "linear", "--training.patience", "20"),
         *(() if "--init-from" in flags else RATE.split()),
         *flags.split(),
     )
-    result: dict[str, Any] = json.loads(told.output)
-    return result
-
-
-def translated(model: Path, source: Path, threads: int) -> list[str]:
-    """Return a model's translation of a test set, from an earlier start if it is there."""
-    output = model / "test.out"
-    if not output.exists():
-        files = ("--input", str(source), "--output", str(output))
-        run("translate", str(model), *files, "--threads", str(threads))
-    return read_lines(output)
 
 
 def write_table(rows: dict[str, list[list[str]]], test: TestSet, asked: argparse.Namespace) -> None:
@@ -110,19 +99,16 @@ def write_table(rows: dict[str, list[list[str]]], test: TestSet, asked: argparse
         SystemOutputs(name, tuple((tuple(lines),) for lines in seeds))
         for name, seeds in rows.items()
     ]
-    table = compare_systems(systems, [test], ("bleu", "chrf"), target_lang="de")
-    told = [
-        f"{describe_machine()}, {asked.threads} thread(s); {asked.pairs:,} pairs",
-        "",
-        "| way | metric | of each seed | mean | p against from scratch |",
-        "|---|---|---|---|---|",
-    ]
-    for each in table.figures:
+    figures = compare_systems(systems, [test], ("bleu", "chrf"), target_lang="de").figures
+    compared = []
+    for each in figures:
         values = ", ".join(f"{value:.2f}" for value in each.values)
         chance = "" if each.p_value is None else f"{each.p_value:.4f}"
-        cells = [each.system, each.metric, values, f"{each.mean:.2f}", chance]
-        told.append("| " + " | ".join(cells) + " |")
-    told += ["", *sorted({f"{each.metric}: `{each.signature}`" for each in table.figures}), ""]
+        compared.append([each.system, each.metric, values, f"{each.mean:.2f}", chance])
+    head = "way", "metric", "of each seed", "mean", "p against from scratch"
+    told = [f"{describe_machine()}, {asked.threads} thread(s); {asked.pairs:,} pairs", ""]
+    told += [table(head, compared), ""]
+    told += [*sorted({f"{each.metric}: `{each.signature}`" for each in figures}), ""]
     (asked.folder / "pretraining.md").write_text("\n".join(told), encoding="utf-8")
     print("\n".join(told))
 

@@ -15,7 +15,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine, evaluate, run
+from prove_commands import cleaned, corpora, describe_machine, evaluate, held_out, run, run_json
 
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
@@ -61,17 +61,9 @@ def clean() -> None:
                 write_lines(
                     raw / f"{part}.{lang}", [line for file in files for line in read_lines(file)]
                 )
-    held_out = [
-        word
-        for part in ("valid", "test")
-        for side, lang in (("source", "ro"), ("target", "en"))
-        for word in (f"--{part}-{side}", str(raw / f"{part}.{lang}"))
-    ]
-    if not (CORPUS / "train.en").exists():
-        sides = ("--source", str(raw / "train.ro"), "--target", str(raw / "train.en"))
-        print(run("clean", *sides, *held_out, "--output", str(CORPUS)).output)
-    sides = ("--source", str(CORPUS / "train.ro"), "--target", str(CORPUS / "train.en"))
-    report = json.loads(run("doctor", *sides, *held_out, "--json").output)
+    text = cleaned(raw, CORPUS, "ro", "en")
+    sides = ("--source", f"{text}.ro", "--target", f"{text}.en")
+    report = run_json("doctor", *sides, *held_out(raw, "ro", "en"))
     for finding in report["findings"]:
         print(f"doctor: {finding['severity']}: {finding['code']}: {finding['message'][:160]}")
 

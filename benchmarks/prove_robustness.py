@@ -11,11 +11,10 @@ import random
 import sys
 from pathlib import Path
 
-from prove_commands import corpora, describe_machine, run
+from prove_commands import compare_bleu, corpora, describe_machine, run, table, translated
 
 from interlingua.corpus.input_noise import SPOILS
 from interlingua.corpus.lines import read_lines, write_lines
-from interlingua.evaluation.significance import compare
 
 RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
 TEST = "test_2016_flickr"
@@ -64,24 +63,21 @@ def write_sets(clean: Path, place: Path) -> None:
 
 def bleu(model: Path, place: Path, kind: str, threads: int) -> float:
     """Return a model's score on one of the sets."""
-    output = model / f"{kind}.de"
-    if not output.exists():
-        files = ("--input", str(place / f"{kind}.en"), "--output", str(output))
-        run("translate", str(model), *files, "--beam-size", "5", "--threads", str(threads))
-    system, reference = read_lines(output), read_lines(place / f"{kind}.de")
-    (score,) = compare(system, system, [reference], ("bleu",), target_lang="de")
-    return score.system.value
+    beam = ("--beam-size", "5", "--threads", str(threads))
+    system = translated(model, place / f"{kind}.en", model / f"{kind}.de", *beam)
+    return compare_bleu(system, read_lines(place / f"{kind}.de"), "de").system.value
 
 
 def tell(found: dict[str, dict[str, float]]) -> bool:
     """Print BLEU on each set; tell whether all promises are kept."""
-    print(f"| {TEST} | plain | with noise |\n|---|---|---|")
+    rows = []
     for kind, scores in found.items():
         lost = {name: f" ({score - found[CLEAN][name]:+.2f})" for name, score in scores.items()}
-        cells = (
+        cells = [
             f"{score:.2f}{lost[name] if kind != CLEAN else ''}" for name, score in scores.items()
-        )
-        print(f"| {kind} | {' | '.join(cells)} |")
+        ]
+        rows.append([kind, *cells])
+    print(table((TEST, "plain", "with noise"), rows))
     paid = found[CLEAN]["plain"] - found[CLEAN]["noise"]
     kept = [paid <= MOST_PAID]
     print(f"noise costs {paid:.2f} BLEU on clean input (at most {MOST_PAID})")

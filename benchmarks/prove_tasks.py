@@ -5,7 +5,6 @@ run that is finished is not trained again. A task that is not named with --tasks
 """
 
 import argparse
-import json
 import random
 import re
 from collections import defaultdict
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prove_commands import corpora, describe_machine, evaluate, run
+from prove_commands import corpora, describe_machine, evaluate, run_json, table
 
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.metrics import score
@@ -91,35 +90,35 @@ def main() -> None:
     asked = parser.parse_args()
     print(describe_machine())
     write_pair_classes()
-    rows = []
+    rows: list[list[str]] = []
     for task in tasks():
         if task.recipe in asked.tasks.split(","):
             rows += prove(task, asked)
     asked.folder.mkdir(parents=True, exist_ok=True)
-    table = "\n".join(["| task | answers | figure | 95 % |", "|---|---|---|---|", *rows])
-    (asked.folder / "tasks.md").write_text(f"{describe_machine()}\n\n{table}\n", encoding="utf-8")
-    print(table)
+    text = table(("task", "answers", "figure", "95 %"), rows)
+    (asked.folder / "tasks.md").write_text(f"{describe_machine()}\n\n{text}\n", encoding="utf-8")
+    print(text)
 
 
-def prove(task: Task, asked: argparse.Namespace) -> list[str]:
+def prove(task: Task, asked: argparse.Namespace) -> list[list[str]]:
     """Train one recipe and return its rows."""
     flags = ["--run-dir", str(asked.folder / task.recipe.replace("_", "-"))]
     flags += ["--training.steps", str(asked.steps)] if asked.steps else []
     flags += ["--training.threads", str(asked.threads)] if asked.threads else []
-    told = json.loads(run("train", f"recipes/{task.recipe}.toml", *flags, "--json").output)
+    told = run_json("train", f"recipes/{task.recipe}.toml", *flags)
     report = evaluate(flags[1], task.source, task.reference, "--metrics", task.metrics)
     plain = score(
         task.answers(), [read_lines(task.reference)], task.metrics.split(","), confidence=True
     )
-    trained = f"{told['steps']:,} updates, {told['seconds'] / 60:.1f} min"
-    rows = [
-        f"| {task.recipe} | the model ({trained}) | {each['name']} {each['value']:.2f} "
-        f"| {each['low']:.2f} to {each['high']:.2f} |"
+    trained = f"the model ({told['steps']:,} updates, {told['seconds'] / 60:.1f} min)"
+    figures = [
+        (trained, *(each[key] for key in ("name", "value", "low", "high")))
         for each in report["scores"]
     ]
-    return rows + [
-        f"| {task.recipe} | {task.plain} | {each.name} {each.value:.2f} | {each.low:.2f} to {each.high:.2f} |"
-        for each in plain
+    figures += [(task.plain, each.name, each.value, each.low, each.high) for each in plain]
+    return [
+        [task.recipe, who, f"{name} {value:.2f}", f"{low:.2f} to {high:.2f}"]
+        for who, name, value, low, high in figures
     ]
 
 

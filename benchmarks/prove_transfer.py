@@ -7,14 +7,22 @@ with a tag before every source. Restartable: what is trained or translated is no
 """
 
 import argparse
-import statistics
 import sys
 from pathlib import Path
 
-from prove_commands import cleaned, corpora, describe_machine, run
+from prove_commands import (
+    cleaned,
+    compare_bleu,
+    corpora,
+    describe_machine,
+    mean_bleu,
+    parallel_text,
+    run,
+    translated,
+)
 
 from interlingua.corpus.lines import read_lines, write_lines
-from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare
+from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL
 
 BASE = (
     "--model.preset small --model.d-ff 512 --model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 8000 "
@@ -59,11 +67,11 @@ def main() -> None:
         train(of / "alone", new, seeded)
         train(of / "transfer", new, f"--init-from {base} {TUNED} {seeded}")
         for name, found in outputs.items():
-            found.append(translated(of / name, small / "test", flags.threads))
+            found.append(romanian(of / name, small, flags.threads))
     if flags.together:
         options = f"{BASE} {common} --training.minutes {flags.base_minutes} --corpus.temperature 5"
         train(place / "together", [*text, *new], f"{options} --corpus.directions en-de,en-ro")
-        found = translated(place / "together", small / "test", flags.threads, "--to", "ro")
+        found = romanian(place / "together", small, flags.threads, "--to", "ro")
         outputs["together, one seed"] = [found]
     sys.exit(0 if tell(outputs, read_lines(small / "test.ro")) else 1)
 
@@ -85,35 +93,24 @@ def train(run_dir: Path, texts: list[tuple[Path, str, Path]], options: str) -> N
     """Train on English and another language, or find trained."""
     named: list[str] = []
     for pairs, code, valid in texts:
-        named += ["--source", f"{pairs}.en", "--target", f"{pairs}.{code}"]
-        named += ["--valid-source", f"{valid}.en", "--valid-target", f"{valid}.{code}"]
+        named += parallel_text(pairs, valid, ("en", code))
     run("train", *named, "--run-dir", str(run_dir), *options.split())
 
 
-def translated(model: Path, test: Path, threads: int, *flags: str) -> list[str]:
-    """Return a model's translation of a test set, from an earlier start if it is there."""
-    output = model / f"{test.name}.ro"
-    if not output.exists():
-        files = ("--input", f"{test}.en", "--output", str(output))
-        run("translate", str(model), *files, "--threads", str(threads), *flags)
-    return read_lines(output)
+def romanian(model: Path, small: Path, threads: int, *flags: str) -> list[str]:
+    """Return a model's translation of the test set."""
+    source, output = small / "test.en", model / "test.ro"
+    return translated(model, source, output, "--threads", str(threads), *flags)
 
 
 def tell(outputs: dict[str, list[list[str]]], reference: list[str]) -> bool:
     """Print BLEU of each, and the comparison seed by seed; tell whether enough was gained."""
-    found = {
-        name: [bleu_of(system, reference).system.value for system in systems]
-        for name, systems in outputs.items()
-    }
-    for name, values in found.items():
-        spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-        each = ", ".join(f"{value:.2f}" for value in values)
-        print(f"{name}: BLEU {statistics.fmean(values):.2f}{spread} ({each})")
+    means = mean_bleu(outputs, reference, "ro")
     compared = [
-        bleu_of(system, reference, baseline)
+        compare_bleu(system, reference, "ro", baseline)
         for system, baseline in zip(outputs["transfer"], outputs["alone"], strict=True)
     ]
-    gained = statistics.fmean(found["transfer"]) - statistics.fmean(found["alone"])
+    gained = means["transfer"] - means["alone"]
     # No draw of equal outputs departs from 0, which the bootstrap takes for the strongest sign.
     chance = [each.p_value if each.difference else 1.0 for each in compared]
     is_enough = gained >= WANTED and max(chance) < SIGNIFICANCE_LEVEL
@@ -122,14 +119,6 @@ def tell(outputs: dict[str, list[list[str]]], reference: list[str]) -> bool:
         f"{', '.join(f'{p:.4f}' for p in chance)}): {'enough' if is_enough else 'NOT enough'} {compared[0].system.signature}"
     )
     return is_enough
-
-
-def bleu_of(
-    system: list[str], reference: list[str], baseline: list[str] | None = None
-) -> Comparison:
-    """Compare a system by BLEU with another one, or with itself."""
-    (found,) = compare(system, baseline or system, [reference], ("bleu",), target_lang="ro")
-    return found
 
 
 if __name__ == "__main__":
