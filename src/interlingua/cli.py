@@ -4,14 +4,11 @@ Nothing heavy is imported before a command needs it: ``--help`` and mistakes in 
 The exit status is told in ``errors`` and ``cli_streams``.
 """
 
-import inspect as introspection
 import sys
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import interlingua
 from interlingua.cli_ablate import ablate
 from interlingua.cli_adapt import adapt
 from interlingua.cli_back_translate import BackFlags, back_translate
@@ -19,6 +16,7 @@ from interlingua.cli_calibrate import calibrate
 from interlingua.cli_clean import clean
 from interlingua.cli_compare import compare
 from interlingua.cli_correct import correct
+from interlingua.cli_dispatch import CommandLine
 from interlingua.cli_distill import DistillFlags, distill
 from interlingua.cli_doctor import doctor
 from interlingua.cli_download import download
@@ -32,7 +30,6 @@ from interlingua.cli_flags import (
     SearchFlags,
     ShowFlags,
     TextFlags,
-    spell_out,
 )
 from interlingua.cli_interop import export, import_
 from interlingua.cli_interrupts import leaving_when_told
@@ -52,11 +49,7 @@ from interlingua.cli_streams import (
     say,
 )
 from interlingua.cli_tokenizer import TOKENIZER_COMMANDS, TOKENIZER_HELP
-from interlingua.errors import ConfigError
 from interlingua.server.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError
 
 __all__ = ["main"]
 
@@ -336,43 +329,46 @@ def explain(key: str | None = None, *, json: bool = False) -> None:
         say("\n".join(setting.to_text() for setting in found))
 
 
-COMMANDS: tuple[Callable[..., int | None], ...] = (
-    demo,
-    train,
-    translate,
-    evaluate,
-    compare,
-    score,
-    calibrate,
-    inspect,
-    align,
-    prepare,
-    tokenize,
-    average,
-    merge,
-    correct,
-    adapt,
-    plan,
-    replay,
-    ablate,
-    probe,
-    back_translate,
-    distill,
-    export,
-    import_,
-    serve,
-    doctor,
-    clean,
-    download,
-    split,
+COMMAND_LINE = CommandLine(
+    commands=(
+        demo,
+        train,
+        translate,
+        evaluate,
+        compare,
+        score,
+        calibrate,
+        inspect,
+        align,
+        prepare,
+        tokenize,
+        average,
+        merge,
+        correct,
+        adapt,
+        plan,
+        replay,
+        ablate,
+        probe,
+        back_translate,
+        distill,
+        export,
+        import_,
+        serve,
+        doctor,
+        clean,
+        download,
+        split,
+    ),
+    groups={
+        "tokenizer": (TOKENIZER_HELP, TOKENIZER_COMMANDS),
+        "config": (
+            "Describe the configuration: config schema, config explain [KEY].",
+            (schema, explain),
+        ),
+    },
+    flags=(*SHARED_FLAGS, BackFlags, DistillFlags, ServerSettings),
 )
-CONFIG_COMMANDS: tuple[Callable[..., int | None], ...] = (schema, explain)
-CONFIG_HELP = "Describe the configuration: config schema, config explain [KEY]."
-GROUPS = {
-    "tokenizer": (TOKENIZER_HELP, TOKENIZER_COMMANDS),
-    "config": (CONFIG_HELP, CONFIG_COMMANDS),
-}
-"""Commands of two words."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -385,116 +381,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _report(arguments: Sequence[str]) -> int:
     try:
-        status = _run(list(arguments))
+        status = COMMAND_LINE.run(list(arguments))
         say("")
     except SystemExit:
         raise
     except BaseException as error:
         return report_failure(error)
     return status
-
-
-def _run(arguments: list[str]) -> int:
-    if arguments[:1] == ["help"]:
-        arguments = [*arguments[1:], "--help"]
-    if arguments in ([], ["--help"], ["-h"]):
-        say(_overview())
-        return 0
-    if arguments == ["--version"]:
-        say(f"interlingua {interlingua.__version__}\n")
-        return 0
-    _refuse_unknown_command(arguments[0])
-    from cyclopts import CycloptsError
-
-    try:
-        status = _build_app()(
-            spell_out(arguments),
-            exit_on_error=False,
-            print_error=False,
-            verbose=False,
-            result_action="return_value",
-        )
-    except CycloptsError as error:
-        raise ConfigError(_in_plain_words(error, arguments)) from error
-    return int(status or 0)
-
-
-def _overview() -> str:
-    """Write the root ``--help`` from the docstrings; without cyclopts, which would take longer than the text."""
-    rooms = [
-        line.removeprefix("* ").replace("``", "")
-        for line in (interlingua.__doc__ or "").splitlines()
-        if line.startswith("* ")
-    ]
-    lines = [f"  {command.__name__:<14} {_summary(command)}" for command in COMMANDS]
-    return "\n".join(
-        [
-            "Usage: interlingua COMMAND [ARGUMENTS]     (interlingua COMMAND --help tells more)",
-            "",
-            "A parallel corpus becomes a translator, and text becomes text. Begin with: interlingua demo",
-            "",
-            "Commands:",
-            *lines,
-            *(f"  {name:<14} {told}" for name, (told, _) in GROUPS.items()),
-            "  --version      Print the version.",
-            "",
-            "The rooms that data passes through, in order:",
-            *(f"  {room}" for room in rooms),
-            "",
-        ]
-    )
-
-
-def _summary(command: Callable[..., object]) -> str:
-    return (introspection.getdoc(command) or "").partition("\n")[0]
-
-
-def _build_app() -> "App":
-    from cyclopts import App, Parameter
-
-    for flags in (*SHARED_FLAGS, BackFlags, DistillFlags, ServerSettings):
-        Parameter(name="*")(flags)
-    common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
-    app = App(
-        name="interlingua",
-        version=interlingua.__version__,
-        default_parameter=common,
-        help_format="plaintext",
-        suppress_keyboard_interrupt=False,
-    )
-    for command in COMMANDS:
-        app.command(command)
-    for name, (told, commands) in GROUPS.items():
-        group = App(name=name, help=told)
-        for command in commands:
-            group.command(command)
-        app.command(group)
-    return app
-
-
-def _show_default(value: object) -> str | None:
-    """Keep the help free of defaults that say nothing."""
-    return None if value in (None, False, ()) else str(value)
-
-
-def _refuse_unknown_command(name: str) -> None:
-    names = [*(command.__name__ for command in COMMANDS), *GROUPS]
-    if name in names:
-        return
-    close = get_close_matches(name, names, n=1)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    raise ConfigError(f"unknown command {name}{meant} (commands: {', '.join(names)})")
-
-
-def _in_plain_words(error: "CycloptsError", arguments: Sequence[str]) -> str:
-    """Say what is wrong with the command line, and where to read on."""
-    from cyclopts import MissingArgumentError
-
-    words = " ".join(str(error).split()).rstrip(".")
-    if isinstance(error, MissingArgumentError) and error.argument is not None:
-        name = error.keyword or error.argument.name
-        positional = error.argument.index is not None and error.keyword is None
-        words = f"{name.lstrip('-').upper() if positional else name} is missing, or its value is"
-    if "nknown option" in words and arguments[0] in ("translate", "inspect", "tokenize"):
-        words += "; text that begins with a hyphen goes after --"
-    return f"{words} (interlingua {arguments[0]} --help tells more)"

@@ -2,21 +2,18 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from threading import Lock
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import nn
 
 from interlingua.batching.batch import pad_sources
-from interlingua.batching.truncation import truncate
 from interlingua.checkpoints.adapter_folder import load_with_adapter, weights_sha256
 from interlingua.checkpoints.model_folder import (
     BuildModel,
@@ -27,10 +24,11 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.config import DecodingConfig
 from interlingua.decoding.batches import in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
-from interlingua.decoding.constraints import Constraint, TargetForm
+from interlingua.decoding.constraints import Constraint
 from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.fixed_shapes import FixedShapes, uniform_batches
 from interlingua.decoding.forced import ForcedPhrases
+from interlingua.decoding.held_model import HeldModel, Precision, evaluating, pack
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.neighbours import RememberingModel
 from interlingua.decoding.options import Wishes
@@ -39,13 +37,9 @@ from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError, ModelError
-from interlingua.hardware import choose_device, release_freed_memory
-from interlingua.kernels.search import CompiledSearch, can_search, precisions
-from interlingua.model.encoder_decoder import EncoderDecoder
-from interlingua.model.labeller import Labeller
-from interlingua.model.language_model import LanguageModel
-from interlingua.model.transformer import Transformer
+from interlingua.errors import ConfigError
+from interlingua.hardware import choose_device
+from interlingua.kernels.search import CompiledSearch
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
 from interlingua.requests.faults import is_copy, is_uncovered, repeats_itself
@@ -53,15 +47,13 @@ from interlingua.requests.holding import hold
 from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
-from interlingua.requests.sentences import split_sentences
-from interlingua.requests.translation import EMPTY, Translation, join_parts
-from interlingua.tokenization.gaps import encode_with_gaps
+from interlingua.requests.sentences import by_sentence
+from interlingua.requests.text_forms import Prompts, text_form_of
+from interlingua.requests.translation import EMPTY, Translation
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 
 __all__ = ["Precision", "Translation", "Translator"]
-
-Precision = Literal["auto", "float32", "bfloat16", "int8"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""
@@ -99,16 +91,8 @@ class Translator:
         calibration: Calibration | None = None,
     ) -> None:
         self.device = choose_device(device)
-        self.compiled = compiled
-        self._model = model.to(self.device) if isinstance(model, nn.Module) else model
-        self._read_again: Callable[[], EncoderDecoder] | None = None
-        self._reading = Lock()
-        self.continues = isinstance(model, LanguageModel)
-        """A language model writes on where a text stops, so that a translation is what follows it, space and all."""
-        self.answers = model.architecture.answers if isinstance(model, Labeller) else None
-        """What an encoder alone answers with."""
-        self.guesses = self.answers == "tokens" and tokenizers.shared
-        """One that learnt hidden words guesses each word of a source that is only "_"."""
+        self._held = HeldModel(model, self.device, compiled)
+        self._form = text_form_of(model, tokenizers, max_source_length)
         self.tokenizers = tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
@@ -119,7 +103,6 @@ class Translator:
         self.directions: tuple[Direction, ...] = ()
         """The pairs that a model of several pairs of languages was trained on. ``source_lang`` to ``target_lang`` may be none of
         them, and is then zero-shot."""
-        self._root: Translator | None = None  # whose model this one shares, see towards
 
     @classmethod
     def load(
@@ -175,7 +158,7 @@ class Translator:
             decoding=loaded.decoding,
             device=device,
             max_source_length=loaded.max_length,
-            compiled=_compile(loaded.model, choose_device(device), dtype, plain=plain),
+            compiled=pack(loaded.model, choose_device(device), dtype, plain=plain),
             calibration=Calibration.read(calibration) if calibration.is_file() else None,
         )
         translator.directions = loaded.directions
@@ -185,7 +168,9 @@ class Translator:
             translator.remember(Path(corrections), sha256).check_languages()
             translator.refresh_corrections()
         if translator.compiled is not None and adapter is None:
-            translator._let_go(Path(path), build_model)
+            translator._held.let_go(
+                lambda: load_model_folder(Path(path), build_model=build_model).model, path
+            )
         return translator
 
     def towards(self, direction: Direction) -> "Translator":
@@ -199,8 +184,8 @@ class Translator:
         other = copy(self)
         other.tokenizers = tag_sources(self.tokenizers, direction.tag)
         other.source_lang, other.target_lang = direction.source, direction.target
+        other._form = replace(self._form, tokenizers=other.tokenizers)
         other.corrections = None
-        other._root = self._root or self
         return other
 
     @property
@@ -274,30 +259,17 @@ class Translator:
         Raises:
             ModelError: the folder is gone, or holds another model by now.
         """
-        root = self._root or self
-        with root._reading:
-            if root._read_again is not None:
-                root._model, root._read_again = root._read_again(), None
-            return root._model
+        return self._held.model
 
-    def _let_go(self, folder: Path, build_model: BuildModel | None) -> None:
-        """Keep only what is packed: a second copy of the weights is most of what a translator would take."""
-        compiled = self.compiled
-        assert compiled is not None
-        del self._model
+    @property
+    def compiled(self) -> CompiledSearch | None:
+        """The same model packed for plain searches, where that can be."""
+        return self._held.compiled
 
-        def read_again() -> EncoderDecoder:
-            # Whoever asks next may want gradients, even if a search asks first.
-            with torch.inference_mode(False):
-                model = load_model_folder(folder, build_model=build_model).model
-            if not isinstance(model, Transformer) or not compiled.is_of(model):
-                raise ModelError(
-                    f"{folder}: holds another model than when it was opened; open it again"
-                )
-            return model
-
-        self._read_again = read_again
-        release_freed_memory()
+    @property
+    def continues(self) -> bool:
+        """Whether it writes on where a text stops, so that a translation is what follows, space and all."""
+        return isinstance(self._form, Prompts)
 
     @classmethod
     def load_ensemble(
@@ -359,6 +331,7 @@ class Translator:
             max_source_length=self.max_source_length,
             calibration=self.calibration,
         )
+        other._form = self._form  # whatever was put around the model, text is the same to it
         other.directions = self.directions
         return other
 
@@ -427,7 +400,7 @@ class Translator:
         return self._grow(text, request)
 
     def _grow(self, text: str, request: Request) -> Iterator[str]:
-        sources, _ = self._read([text])
+        sources, _ = self._form.read([text])
         if not sources:
             return
         source, target = self.tokenizers.source, self.tokenizers.target
@@ -439,10 +412,10 @@ class Translator:
             self.wish(sources[0], 0, request),
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
-            constraints=[*self._forms(sources.values()), *self.rules(request)],
+            constraints=[*self._form.constraints(sources.values()), *self.rules(request)],
         )
         for ids in steps:
-            grown = self._text_of(ids, sources[0]).rstrip(
+            grown = self._form.write(ids, sources[0]).rstrip(
                 "\ufffd"
             )  # half a character waits for the rest
             if grown.startswith(shown) and len(grown) > len(shown):
@@ -457,7 +430,7 @@ class Translator:
         Raises:
             ModelError: the model gives not-a-number.
         """
-        with torch.inference_mode(), _evaluating(self.model):
+        with torch.inference_mode(), evaluating(self.model):
             return score_texts(
                 self.model,
                 self.tokenizers,
@@ -477,7 +450,10 @@ class Translator:
                 "not trained on: interlingua calibrate MODEL --source valid.ro --reference valid.en"
             )
         if request.split:
-            return self._by_sentence(texts, request, first)
+            plain = replace(request, split=False)
+            return by_sentence(
+                texts, self.source_lang, lambda sentences: self._translate(sentences, plain, first)
+            )
         done = hold(
             texts, request, first, attempt=self._attempt, within=lambda p: self.lexicon.within(p)
         )
@@ -490,28 +466,13 @@ class Translator:
             done = self._check(texts, done)
         return [replace(t, alternatives=t.alternatives[: request.n_best - 1]) for t in done]
 
-    def _by_sentence(self, texts: Sequence[str], request: Request, first: int) -> list[Translation]:
-        """Translate each sentence on its own, and put the white space back."""
-        cut = [split_sentences(text, self.source_lang) for text in texts]
-        every = [sentence.text for sentences in cut for sentence in sentences]
-        found = iter(self._translate(every, replace(request, split=False), first))
-        joined = []
-        for sentences in cut:
-            parts = [(sentence, next(found)) for sentence in sentences]
-            text = "".join(f"{s.before}{part.text}{s.after}" for s, part in parts)
-            filled = [part for sentence, part in parts if sentence.text]
-            sure = [part.confidence for part in filled if part.confidence is not None]
-            whole = join_parts(text, filled) if filled else replace(EMPTY, text=text)
-            joined.append(replace(whole, confidence=min(sure, default=None)))
-        return joined
-
     def _check(self, texts: Sequence[str], done: list[Translation]) -> list[Translation]:
         """Flag loops, copies, and sources that were hardly looked at."""
         checked = []
         for text, found in zip(texts, done, strict=True):
             marks = {"loop": repeats_itself(found.text.split()), "copy": is_copy(text, found.text)}
             if text.strip() and found.text:
-                with _evaluating(self.model):
+                with evaluating(self.model):
                     attention = attention_between(
                         self.model,
                         self.tokenizers,
@@ -539,7 +500,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate the texts once; ``forced`` are the phrases that each translation must hold."""
         done: list[Translation] = [EMPTY] * len(texts)
-        sources, truncated = self._read(texts)
+        sources, truncated = self._form.read(texts)
         wishes = {place: self.wish(ids, first + place, request) for place, ids in sources.items()}
         workers = torch.get_num_threads() if self.compiled is not None else 1
         lengths = {place: len(ids) + 1 for place, ids in sources.items()}
@@ -577,22 +538,6 @@ class Translator:
                 best, *others = ranked
                 done[place] = replace(best, alternatives=tuple(others))
         return done
-
-    def _read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
-        """Return the source ids by place, without the texts that have none, and the places cut."""
-        if self.continues:
-            prompts = self.tokenizers.source.encode_batch(list(texts))
-            room = self.max_source_length - 1
-            cut = {place for place, ids in enumerate(prompts) if len(ids) > room}
-            return {place: tuple(ids[-room:]) for place, ids in enumerate(prompts)}, cut
-        places = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        if self.guesses:
-            encoded = [encode_with_gaps(self.tokenizers.source, texts[place]) for place in places]
-        else:
-            encoded = self.tokenizers.source.encode_batch([texts[place] for place in places])
-        fitting = truncate(encoded, self.max_source_length)
-        sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
-        return sources, {places[position] for position in fitting.cut}
 
     def wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
         """Say in ids what one sentence asks for."""
@@ -644,14 +589,14 @@ class Translator:
         if forced:
             lengths = [wish.max_length for wish in wishes]
             phrases = ForcedPhrases(forced, lengths, self.lexicon.continues, target.end_id)
-        with torch.inference_mode(), _evaluating(self.model):
+        with torch.inference_mode(), evaluating(self.model):
             return search(
                 model,
                 padded,
                 wishes,
                 options,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
-                constraints=[*self._forms(sources), *self.rules(request)],
+                constraints=[*self._form.constraints(sources), *self.rules(request)],
                 forced=phrases,
             )
 
@@ -671,36 +616,15 @@ class Translator:
             model, self.corrections.memory, source_pad=self.tokenizers.source.pad_id
         )
 
-    def _forms(self, sources: Iterable[Sequence[int]]) -> list[Constraint]:
-        """Ask an encoder alone for as many answers as it gives; what it does not guess is the source itself."""
-        if self.answers is None:
-            return []
-        unknown = self.tokenizers.source.unknown_id
-        forms: list[tuple[int | None, ...]] = [
-            tuple(id if self.guesses and id != unknown else None for id in ids)
-            if self.answers == "tokens"
-            else (None,)
-            for ids in sources
-        ]
-        return [TargetForm(forms, self.tokenizers.target.end_id)]
-
     def rules(self, request: Request) -> list[Constraint]:
         """Return what a request forbids to be written."""
         return [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
-
-    def _text_of(self, ids: Sequence[int], source: Sequence[int]) -> str:
-        """Turn what was written into text: behind its prompt, if it goes on with it."""
-        target = self.tokenizers.target
-        if not self.continues:
-            return target.decode(list(ids))
-        before, whole = target.decode(list(source)), target.decode([*source, *ids])
-        return whole.removeprefix(before)
 
     def _write(
         self, hypothesis: Hypothesis, flags: tuple[str, ...], source: Sequence[int]
     ) -> Translation:
         target = self.tokenizers.target
-        text = self._text_of(hypothesis.ids, source)
+        text = self._form.write(hypothesis.ids, source)
         marks = {
             "max-length": hypothesis.stopped == "max_length",
             "repetition": hypothesis.stopped == "repetition",
@@ -720,38 +644,3 @@ def _key(seed: int, source: Sequence[int], place: int) -> int:
     """Make one number of what a sample may depend on."""
     told = repr((seed, tuple(source), place)).encode()
     return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
-
-
-def _compile(
-    model: nn.Module, device: torch.device, dtype: Precision, *, plain: bool
-) -> CompiledSearch | None:
-    """Pack a model as ``dtype`` asks; None where only the model itself can be searched.
-
-    Raises:
-        ConfigError: it cannot be had.
-    """
-    wanted = "float32" if dtype == "auto" else dtype
-    possible = not plain and device.type == "cpu" and can_search(model)
-    if possible and isinstance(model, Transformer) and wanted in precisions():
-        return CompiledSearch(model, wanted)
-    if wanted == "float32":
-        return None
-    if not possible:
-        raise ConfigError(
-            f"dtype {wanted} is for a model of the usual parts on a CPU, not searched plainly; leave it out"
-        )
-    here = ", ".join(precisions()) or "none: there is no C++ compiler (c++ or g++)"
-    raise ConfigError(f"this machine has no kernels for {wanted} (it has {here}); leave dtype out")
-
-
-@contextmanager
-def _evaluating(model: object) -> Iterator[None]:
-    """Switch dropout off, and back on for a model that is in training."""
-    if isinstance(model, nn.Module) and model.training:
-        model.eval()
-        try:
-            yield
-        finally:
-            model.train()
-    else:
-        yield

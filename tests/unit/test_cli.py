@@ -1,5 +1,6 @@
 """The command line without any model: help, speed, plain words for every mistake, honest exit statuses."""
 
+import inspect
 import json
 import os
 import re
@@ -27,7 +28,7 @@ from interlingua.errors import ConfigError, CorpusError, InterlinguaError, Model
 
 Capture = pytest.CaptureFixture[str]
 
-COMMANDS = [command.__name__ for command in cli.COMMANDS]
+COMMANDS = [command.__name__ for command in cli.COMMAND_LINE.commands]
 HELP = [[name, "--help"] for name in COMMANDS] + [
     ["config", "--help"],
     ["config", "schema", "--help"],
@@ -118,12 +119,12 @@ def test_the_root_help_names_every_command_and_the_rooms_in_order(capsys: Captur
     assert max(map(len, plain.splitlines())) <= 110
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.__name__)
+@pytest.mark.parametrize("command", cli.COMMAND_LINE.commands, ids=lambda command: command.__name__)
 def test_every_command_and_every_flag_is_explained(command: object, capsys: Capture) -> None:
     name = getattr(command, "__name__", "")
     assert cli.main([name, "--help"]) == 0
     text = capsys.readouterr().out
-    assert cli._summary(command)[:40] in text  # type: ignore[arg-type]
+    assert (inspect.getdoc(command) or "").partition("\n")[0][:40] in text
     for line in re.findall(r"^│ [* ]? {0,3}(?:[A-Z]+ )?--[\w-]+.*│$", text, re.MULTILINE):
         assert re.search(r"  +\w", line[6:].rstrip("│ ")), line
     assert cli.main(["help", name]) == 0

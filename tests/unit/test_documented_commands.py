@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from documents import FENCE, PAGES, ROOT, SHELL_KINDS, blocks_of, name_of
 
-from interlingua.cli import GROUPS, _build_app
+from interlingua.cli import COMMAND_LINE
 from interlingua.cli_flags import spell_out
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
@@ -80,15 +80,17 @@ def test_a_command_is_understood(page: str, line: str) -> None:
         pytest.skip("not written out")
     if line in inline(page):
         # In a sentence a command may be named without all that it needs; its flags must be there all the same.
-        app = _build_app()[arguments[0]]
-        if arguments[0] in GROUPS:
+        app = COMMAND_LINE.build_app()[arguments[0]]
+        if arguments[0] in COMMAND_LINE.groups:
             app = app[arguments[1]]
         known = app.assemble_argument_collection()
         names = {name for each in known for name in each.names}
         flags = {word.partition("=")[0] for word in spell_out(arguments) if word.startswith("--")}
         assert flags <= names | {"--help", *(f"--{key}" for key in _config_keys())}
         return
-    _build_app().parse_args(spell_out(arguments), exit_on_error=False, print_error=False)
+    COMMAND_LINE.build_app().parse_args(
+        spell_out(arguments), exit_on_error=False, print_error=False
+    )
 
 
 def _config_keys() -> Iterator[str]:

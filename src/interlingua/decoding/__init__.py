@@ -9,6 +9,7 @@
 ``search``             the one door: puts together what follows, as the options say
 ``greedy``             always the likeliest next symbol
 ``beam_search``        the likeliest few continuations side by side
+``held_model``         a model in memory, once for all who translate with it
 ``compiled_search``    the same for a model that was packed, one call a batch
 ``batches``            which sentences are searched together
 ``constraints``        what may be written next

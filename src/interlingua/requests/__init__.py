@@ -11,5 +11,6 @@
 * ``faults``: loops, copies and gaps, seen without a reference
 * ``confidence``: how sure one may be
 * ``remembering``: a folder of corrections as a memory for the search
+* ``text_forms``: what text is to each kind of model: a source, a prompt, a question
 * ``translation``: what one text became
 """

@@ -1,10 +1,12 @@
 """Long text into sentences, and back, with the white space as it was."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from interlingua.errors import ConfigError
+from interlingua.requests.translation import EMPTY, Translation, join_parts
 
-__all__ = ["Sentence", "split_sentences"]
+__all__ = ["Sentence", "by_sentence", "split_sentences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,29 @@ def split_sentences(text: str, language: str) -> list[Sentence]:
         elif rest:
             sentences.append(Sentence(rest, "", ""))
     return sentences
+
+
+def by_sentence(
+    texts: Sequence[str], language: str, translate: Callable[[list[str]], list[Translation]]
+) -> list[Translation]:
+    """Translate each sentence of each text on its own, and put the white space back.
+
+    Args:
+        texts: of any length.
+        language: of the texts, see :func:`split_sentences`.
+        translate: is given all the sentences at once.
+
+    Returns:
+        One translation a text, as sure as the least sure of its sentences.
+    """
+    cut = [split_sentences(text, language) for text in texts]
+    found = iter(translate([sentence.text for sentences in cut for sentence in sentences]))
+    joined = []
+    for sentences in cut:
+        parts = [(sentence, next(found)) for sentence in sentences]
+        text = "".join(f"{s.before}{part.text}{s.after}" for s, part in parts)
+        filled = [part for sentence, part in parts if sentence.text]
+        sure = [part.confidence for part in filled if part.confidence is not None]
+        whole = join_parts(text, filled) if filled else replace(EMPTY, text=text)
+        joined.append(replace(whole, confidence=min(sure, default=None)))
+    return joined

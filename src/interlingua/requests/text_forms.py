@@ -1,0 +1,107 @@
+"""What text is to each kind of model: a source to translate, a prompt to write on from, or a question to answer.
+
+Three small classes of the same three functions; :func:`text_form_of` chooses one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from interlingua.batching.truncation import truncate
+from interlingua.decoding.constraints import Constraint, TargetForm
+from interlingua.model.labeller import Labeller
+from interlingua.model.language_model import LanguageModel
+from interlingua.tokenization.gaps import encode_with_gaps
+from interlingua.tokenization.pair import TokenizerPair
+
+__all__ = ["Prompts", "Questions", "Sources", "text_form_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Text to translate."""
+
+    tokenizers: TokenizerPair
+    longest: int
+    """Tokens of a source at most, the end symbol included."""
+
+    def read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
+        """Return the ids of each text by its place, without those that hold nothing, and the places of those that were cut."""
+        places = [place for place, text in enumerate(texts) if text and not text.isspace()]
+        fitting = truncate(self.encode([texts[place] for place in places]), self.longest)
+        sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
+        return sources, {places[position] for position in fitting.cut}
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Return the ids of each text, however many."""
+        return self.tokenizers.source.encode_batch(list(texts))
+
+    def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
+        """Return the text of what was written for ``source``."""
+        return self.tokenizers.target.decode(list(ids))
+
+    def constraints(self, sources: Iterable[Sequence[int]]) -> list[Constraint]:
+        """Return what the form itself demands of the targets of ``sources``."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts(Sources):
+    """Text that a language model writes on from where it stops: what it writes is what follows, space and all."""
+
+    def read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
+        """Return the last ids of each text, of an empty one too, and the places of those that were cut."""
+        prompts = self.encode(texts)
+        room = self.longest - 1
+        cut = {place for place, ids in enumerate(prompts) if len(ids) > room}
+        return {place: tuple(ids[-room:]) for place, ids in enumerate(prompts)}, cut
+
+    def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
+        """Return the text that follows the prompt."""
+        target = self.tokenizers.target
+        before, whole = target.decode(list(source)), target.decode([*source, *ids])
+        return whole.removeprefix(before)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions(Sources):
+    """Text that an encoder alone answers: with one symbol for the whole, or with one for each token."""
+
+    answers: Literal["tokens", "sequence"]
+
+    @property
+    def guesses(self) -> bool:
+        """Whether it learnt hidden words: then it guesses each word of a text that is only "_"."""
+        return self.answers == "tokens" and self.tokenizers.shared
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Return the ids of each text, with the unknown symbol for what is to be guessed."""
+        if not self.guesses:
+            return self.tokenizers.source.encode_batch(list(texts))
+        return [encode_with_gaps(self.tokenizers.source, text) for text in texts]
+
+    def constraints(self, sources: Iterable[Sequence[int]]) -> list[Constraint]:
+        """Ask for as many answers as there are; what is not guessed is the source itself."""
+        forms = [self._form(ids) for ids in sources]
+        return [TargetForm(forms, self.tokenizers.target.end_id)]
+
+    def _form(self, ids: Sequence[int]) -> tuple[int | None, ...]:
+        if self.answers == "sequence":
+            return (None,)
+        unknown = self.tokenizers.source.unknown_id
+        return tuple(id if self.guesses and id != unknown else None for id in ids)
+
+
+def text_form_of(model: object, tokenizers: TokenizerPair, longest: int) -> Sources:
+    """Choose what text is to ``model``.
+
+    Args:
+        model: of any kind.
+        tokenizers: its own.
+        longest: tokens that it reads at most, the end symbol included.
+    """
+    if isinstance(model, LanguageModel):
+        return Prompts(tokenizers, longest)
+    if isinstance(model, Labeller):
+        return Questions(tokenizers, longest, model.architecture.answers)
+    return Sources(tokenizers, longest)
