@@ -123,7 +123,7 @@ ROWS = [
 
 
 def main() -> None:
-    """Make the models and the environments, run the rounds, print and record the table."""
+    """Make the models and the environments, run the rounds, record each row as soon as it is measured, and print the table."""
     arguments = _read_arguments()
     machine = describe_machine()
     print(machine, flush=True)
@@ -134,16 +134,16 @@ def main() -> None:
             name: make_model(name, Path(scratch), arguments.trained)
             for name in sorted({row.model for row in rows})
         }
-        found = [
-            measure_row(row, models[row.model], pythons, arguments, Path(scratch)) for row in rows
-        ]
+        found = []
+        for row in rows:
+            found.append(measure_row(row, models[row.model], pythons, arguments, Path(scratch)))
+            told = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds"
+            table = f"{told}.\n\n{table_of(found[-1:])}"
+            record(f"Decoding: {row.name}", "make bench-decoding", table)
     if arguments.json:
         print(json.dumps({"machine": machine, "rows": found}, indent=2))
     else:
         print(table_of(found))
-    for row in found:
-        told = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds"
-        record(f"Decoding: {row['name']}", "make bench-decoding", f"{told}.\n\n{table_of([row])}")
     met = [one["met"] for row in found for one in row["requirements"]]
     sys.exit(0 if met and all(met) else 1)
 
