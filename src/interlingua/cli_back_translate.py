@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from interlingua.cli_flags import (
     MachineFlags,
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from interlingua.bulk.worker import Recipe
     from interlingua.config import RunConfig
     from interlingua.corpus.word_noise import WordNoise
-    from interlingua.requests.request import TranslateOptions
     from interlingua.training.synthetic import SyntheticCorpus
 
 __all__ = ["BackFlags", "back_translate"]
@@ -138,18 +137,10 @@ class _Work:
 
     def recipe(self, model: Path) -> "Recipe":
         """Return how a model is opened and asked."""
-        from interlingua.bulk.worker import Recipe
+        from interlingua.cli_synthetic import recipe_of
 
-        return Recipe(
-            model=model,
-            adapter=None,
-            device=self.machine.device,
-            dtype=self.search.dtype,
-            threads=self.machine.threads,
-            options=_options(self.back, self.search),
-            form="scored",
-            to=self.to,
-        )
+        options = _options(self.back, self.search)
+        return recipe_of(model, self.search, self.machine, options, to=self.to)
 
     def make(
         self,
@@ -219,6 +210,7 @@ class _Work:
             "run_dir": str(run_dir),
             "corpus.source": tuple(str(source) for source, _ in known),
             "corpus.target": tuple(str(target) for _, target in known),
+            **valid.to_overrides(),
         }
         if job is not None:
             others = len(known) - 1
@@ -228,9 +220,6 @@ class _Work:
                 "corpus.source_lang": job.source.suffix.removeprefix("."),
                 "corpus.target_lang": job.target.suffix.removeprefix("."),
             }
-        for name in ("valid_source", "valid_target"):
-            if (path := getattr(valid, name)) is not None:
-                chosen[f"corpus.{name}"] = str(path)
         asked, mixed = self.asked(), load_config(None, chosen)
         corpus = mixed.corpus.model_copy(update={"noise": asked.corpus.noise})
         return asked.model_copy(update={"run_dir": mixed.run_dir, "corpus": corpus})
@@ -274,9 +263,22 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     """Train forward and reverse models in turn; return the exit status."""
     from interlingua.bulk.worker import open_translator
     from interlingua.cli_bulk import waiting_parts
-    from interlingua.cli_rounds import ROUNDS, Rounds, Side, tell_cost, train_in_turn
+    from interlingua.cli_rounds import (
+        ROUNDS,
+        Rounds,
+        Side,
+        describe_rounds,
+        tell_cost,
+        train_in_turn,
+    )
     from interlingua.cli_streams import note
-    from interlingua.cli_synthetic import RUN, TRANSLATED, check_languages, measure_cost
+    from interlingua.cli_synthetic import (
+        RUN,
+        TRANSLATED,
+        check_languages,
+        measure_cost,
+        refuse_foreign,
+    )
     from interlingua.corpus.lines import count_lines
 
     back, keep = work.back, work.keep
@@ -290,7 +292,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
             back.mono_source, back.target, back.source, valid.valid_target, valid.valid_source
         )
     rounds = Rounds(back.iterations, output, reverse_model, forward, reverse)
-    _refuse_a_foreign_folder(output, ROUNDS)
+    refuse_foreign(output, lambda name: name == ROUNDS or name.startswith("round-"))
     genuine = work.config(None, (back.source, back.target), valid, output / RUN)
     if not (output / ROUNDS).exists():
         recipe = work.recipe(reverse_model)
@@ -330,56 +332,21 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     if keep.json:
         print_json({"rounds": done, "finished": status == 0})
     else:
-        say(_describe(done) + ("" if status == 0 else "stopped; the same command goes on\n"))
+        say(describe_rounds(done) + ("" if status == 0 else "stopped; the same command goes on\n"))
     return status
 
 
-def _refuse_a_foreign_folder(output: Path, name: str) -> None:
-    """Raise an OutputError if the folder holds something else than rounds."""
-    from interlingua.errors import OutputError
-
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output}: is a file; give the name of a folder")
-    if output.is_dir():
-        others = {each.name for each in output.iterdir() if not each.name.startswith(".")}
-        others -= {name}
-        if others := {each for each in others if not each.startswith("round-")}:
-            raise OutputError(
-                f"{output}: holds {min(others)}, which this command did not write; give another --output"
-            )
-
-
-def _describe(done: "list[dict[str, Any]]") -> str:
-    """Tell a person what each training came to, and which model is the best."""
-    lines = []
-    best: tuple[float, str] | None = None
-    for each in done:
-        bleu = each["validation"]["bleu"] if each["validation"] else 0.0
-        lines.append(
-            f"round {each['round']}, {each['model']}: validation BLEU {bleu:.2f}, {each['run']}"
-        )
-        if each["model"] == "forward" and (best is None or bleu > best[0]):
-            best = (bleu, each["run"])
-    if best is not None:
-        lines.append(f'next: interlingua translate {best[1]} "..."')
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _options(back: BackFlags, search: SearchFlags) -> "TranslateOptions":
-    options: dict[str, object] = {
-        "beam_size": search.beam_size,
-        "length_penalty": search.length_penalty,
-        "batch_tokens": search.batch_tokens,
-    }
+def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:
+    """Return what sampling asks for."""
     drawn = {"temperature": back.temperature, "top_k": back.top_k}
     if back.method == "sample":
-        options |= {"sample": True, "seed": back.seed, **drawn}
-        options["beam_size"] = search.beam_size or 1
-    elif given := [name for name, value in drawn.items() if value is not None]:
+        beam_size = search.beam_size or 1
+        return {"beam_size": beam_size, "sample": True, "seed": back.seed, **drawn}
+    if given := [name for name, value in drawn.items() if value is not None]:
         raise ConfigError(
             f"--{given[0].replace('_', '-')} is of samples; add --method sample, or leave it out"
         )
-    return cast("TranslateOptions", {name: x for name, x in options.items() if x is not None})
+    return {}
 
 
 def _noise(back: BackFlags) -> "WordNoise | None":

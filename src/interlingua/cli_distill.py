@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from interlingua.cli_flags import (
     MachineFlags,
@@ -15,7 +15,6 @@ from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
     from interlingua.config import RunConfig
-    from interlingua.requests.request import TranslateOptions
     from interlingua.training.synthetic import SyntheticCorpus
 
 __all__ = ["DistillFlags", "distill"]
@@ -72,7 +71,7 @@ def distill(
     for path in (source, target, valid.valid_source, valid.valid_target):
         refuse_missing_text(path)
     options = _options(how, search, target)
-    from interlingua.bulk.worker import Recipe, open_translator
+    from interlingua.bulk.worker import open_translator
     from interlingua.cli_synthetic import (
         RUN,
         TRANSLATED,
@@ -81,6 +80,7 @@ def distill(
         describe,
         in_words,
         make_corpus,
+        recipe_of,
         save_run,
         width_of,
     )
@@ -88,17 +88,7 @@ def distill(
 
     if len(teacher) > 1 and search.dtype != "auto":
         raise ConfigError("several teachers go without --dtype; leave it out")
-    recipe = Recipe(
-        model=teacher[0],
-        adapter=None,
-        device=machine.device,
-        dtype=search.dtype,
-        threads=machine.threads,
-        options=options,
-        form="scored",
-        ensemble=teacher[1:],
-        to=to,
-    )
+    recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
     translator = open_translator(recipe)
     check_languages(teacher[0], translator, source, target)
     job = SyntheticCorpus(
@@ -123,19 +113,14 @@ def distill(
     print_json(told) if keep.json else say(in_words(written, job))
 
 
-def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> "TranslateOptions":
+def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> dict[str, object]:
+    """Return how many candidates are searched for."""
     n_best = how.n_best or (N_BEST if target else 1)
     if n_best < 1:
         raise ConfigError(f"--n-best must be at least 1, not {n_best}")
     if n_best > 1 and target is None:
         raise ConfigError("--n-best needs --target, which tells the best of them; give it too")
-    options: dict[str, object] = {
-        "n_best": n_best,
-        "beam_size": search.beam_size or max(N_BEST, n_best),
-        "length_penalty": search.length_penalty,
-        "batch_tokens": search.batch_tokens,
-    }
-    return cast("TranslateOptions", {name: x for name, x in options.items() if x is not None})
+    return {"n_best": n_best, "beam_size": search.beam_size or max(N_BEST, n_best)}
 
 
 def _student(
@@ -170,8 +155,6 @@ def _student(
         "model.d_ff": str(4 * width),
         "model.heads": str(heads),
         "decoding.beam_size": "1",
+        **valid.to_overrides(),
     }
-    for name in ("valid_source", "valid_target"):
-        if (path := getattr(valid, name)) is not None:
-            chosen[f"corpus.{name}"] = str(path)
     return load_config(None, chosen)

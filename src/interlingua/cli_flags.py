@@ -343,6 +343,11 @@ class ValidFlags:
     valid_target: Path | None = None
     """Validation target."""
 
+    def to_overrides(self) -> dict[str, str]:
+        """Give what was typed, by the full name of its key."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {f"corpus.{name}": str(path) for name, path in named.items() if path is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class AlignFlags:

@@ -22,7 +22,7 @@ from interlingua.training.plan import plan
 from interlingua.training.progress import in_words as duration
 from interlingua.training.run import TrainResult, train
 
-__all__ = ["Rounds", "Side", "train_in_turn"]
+__all__ = ["Rounds", "Side", "describe_rounds", "tell_cost", "train_in_turn"]
 
 ROUNDS = "rounds.json"
 
@@ -146,6 +146,22 @@ def train_in_turn(
         content = {"version": 1, "settings": told, "done": done}
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return 0, done
+
+
+def describe_rounds(done: Sequence[dict[str, Any]]) -> str:
+    """Tell a person what each training came to, and which model is the best."""
+    lines = []
+    best: tuple[float, str] | None = None
+    for each in done:
+        bleu = each["validation"]["bleu"] if each["validation"] else 0.0
+        lines.append(
+            f"round {each['round']}, {each['model']}: validation BLEU {bleu:.2f}, {each['run']}"
+        )
+        if each["model"] == "forward" and (best is None or bleu > best[0]):
+            best = (bleu, each["run"])
+    if best is not None:
+        lines.append(f'next: interlingua translate {best[1]} "..."')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _figures(result: TrainResult) -> dict[str, Any]:

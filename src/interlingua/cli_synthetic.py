@@ -2,16 +2,16 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Recipe
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_bulk import translate_files, waiting_parts
-from interlingua.cli_flags import ShowFlags, SyntheticFlags
+from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
 from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
@@ -19,6 +19,7 @@ from interlingua.corpus.lines import count_lines
 from interlingua.corpus.parallel import language_of
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
+from interlingua.requests.request import TranslateOptions
 from interlingua.training.progress import in_words as duration
 from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
 from interlingua.translator import Translator
@@ -30,6 +31,8 @@ __all__ = [
     "in_words",
     "make_corpus",
     "measure_cost",
+    "recipe_of",
+    "refuse_foreign",
     "save_run",
     "width_of",
 ]
@@ -37,6 +40,33 @@ __all__ = [
 TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
 SAMPLE_LINES = 64
 """Lines that are translated to tell how long all will take."""
+SEARCHED = ("beam_size", "length_penalty", "batch_tokens")
+"""Flags of a search that are options of a translation; its arithmetic is chosen when the model is opened."""
+
+
+def recipe_of(
+    model: Path,
+    search: SearchFlags,
+    machine: MachineFlags,
+    options: dict[str, object],
+    *,
+    ensemble: tuple[Path, ...] = (),
+    to: str | None = None,
+) -> Recipe:
+    """Return how a model is opened and asked for scored candidates; ``options`` come before those of the flags."""
+    flags = {name: getattr(search, name) for name in SEARCHED}
+    asked = {name: value for name, value in {**flags, **options}.items() if value is not None}
+    return Recipe(
+        model=model,
+        adapter=None,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        options=cast("TranslateOptions", asked),
+        form="scored",
+        ensemble=ensemble,
+        to=to,
+    )
 
 
 def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) -> None:
@@ -50,15 +80,20 @@ def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) 
     Raises:
         OutputError: such a folder, or a file of that name.
     """
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output}: is a file; give the name of a folder")
     place = output.resolve()
     for path in filter(None, read):
         if place in path.resolve().parents:
             raise OutputError(f"{output}: holds {path}, which is read; give another --output")
+    refuse_foreign(output, lambda name: name in (TRANSLATED, REPORT, *own))
+
+
+def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
+    """Raise an OutputError for a file, and for a folder that holds a name that this command does not write."""
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; give the name of a folder")
     if output.is_dir():
-        others = {each.name for each in output.iterdir() if not each.name.startswith(".")}
-        if others := others - {TRANSLATED, REPORT, *own}:
+        names = {each.name for each in output.iterdir() if not each.name.startswith(".")}
+        if others := {name for name in names if not is_own(name)}:
             raise OutputError(
                 f"{output}: holds {min(others)}, which this command did not write; give another --output"
             )
