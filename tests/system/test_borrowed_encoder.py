@@ -1,6 +1,5 @@
 """A new decoder behind the encoder of another model, through the real command: what is taken, what stays, what is refused."""
 
-import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -8,18 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_runs import REPEATABLE, refused, run, weights_of, write_numbers
 
-from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.store import CheckpointStore
-from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import main
 from interlingua.translator import Translator
 
 ENGLISH = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
 KANJI = dict(zip(ENGLISH, "一二三四五", strict=True))
 SMALL = (
-    "--training.threads 1 --training.device cpu --training.dtype float32 --batching.batch-tokens 128 "
-    "--training.validate-every 8 --training.validate-sentences 8 --training.patience 1000"
+    f"{REPEATABLE} --batching.batch-tokens 128 --training.validate-every 8 --training.validate-sentences 8 "
+    "--training.patience 1000"
 )
 SIZES = (
     "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 16 --model.d-ff 32 --model.heads 2 "
@@ -33,31 +30,17 @@ FREEZE = "--start.freeze encoder.*,source_embedding.*"
 ENCODER = ("encoder.", "source_embedding.")
 
 
-def write(place: Path, name: str, words: dict[str, str], lang: str) -> None:
-    pairs = [
-        (" ".join(each), " ".join(words[word] for word in each))
-        for each in itertools.product(words, repeat=4)
-    ]
-    valid = pairs[::20]
-    for part, some in (
-        (f"{name}-valid", valid),
-        (name, [pair for pair in pairs if pair not in valid]),
-    ):
-        for side, index in (("ro", 0), (lang, 1)):
-            (place / f"{part}.{side}").write_text("".join(f"{p[index]}\n" for p in some))
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose vocabulary both sides share, and a corpus of the same source in another language."""
     place = tmp_path_factory.mktemp("base")
-    write(place, "en", ENGLISH, "en")
-    write(place, "ja", KANJI, "ja")
+    write_numbers(place, "en", ENGLISH, "en", length=4, held_back=20)
+    write_numbers(place, "ja", KANJI, "ja", length=4, held_back=20)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         held_back = "--valid-source en-valid.ro --valid-target en-valid.en"
         command = f"train --source en.ro --target en.en {held_back} --run-dir base {SIZES} {SMALL}"
-        assert main([*command.split(), "--training.steps", "24"]) == 0
+        run(f"{command} --training.steps 24")
     return place
 
 
@@ -66,23 +49,6 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(command: str) -> None:
-    assert main(command.split()) == 0
-
-
-def weights_of(folder: str) -> dict[str, torch.Tensor]:
-    return parameters_of(load_model_folder(Path(folder)).model)
-
-
-def refused(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    capsys.readouterr()
-    status = main(command.split())
-    words = capsys.readouterr().err
-    assert "Traceback" not in words
-    (line,) = [each for each in words.splitlines() if each.startswith("error")]
-    return status, line
 
 
 def test_a_frozen_encoder_stays_to_the_bit_and_only_the_rest_is_trained(

@@ -1,6 +1,5 @@
 """Fine-tuning through the real command: what is kept, what is learnt, what is refused, and that nothing is lost."""
 
-import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -8,19 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_runs import REPEATABLE, refused, run, weights_of, write_numbers
 
 from interlingua.checkpoints.adapter_folder import load_with_adapter
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import main
 
 NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
 OTHERS = {"șase": "six", "șapte": "seven", "opt": "eight"}
-SMALL = (
-    "--training.threads 1 --training.device cpu --training.dtype float32 --batching.batch-tokens 128 "
-    "--training.validate-every 8 --training.validate-sentences 8"
-)
+SMALL = f"{REPEATABLE} --batching.batch-tokens 128 --training.validate-every 8 --training.validate-sentences 8"
 SIZES = (
     "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 16 --model.d-ff 32 --model.heads 2 "
     "--model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 320"
@@ -29,26 +25,12 @@ CORPUS = "--source new.ro --target new.en --valid-source new-valid.ro --valid-ta
 TUNE = f"train --init-from base/model {CORPUS} --run-dir tuned {SMALL} --training.steps 16"
 
 
-def write(place: Path, name: str, words: dict[str, str], held_back: int) -> None:
-    pairs = [
-        (" ".join(each), " ".join(words[word] for word in each))
-        for each in itertools.product(words, repeat=3)
-    ]
-    valid = pairs[::held_back]
-    for part, some in (
-        (f"{name}-valid", valid),
-        (name, [pair for pair in pairs if pair not in valid]),
-    ):
-        for side, index in (("ro", 0), ("en", 1)):
-            (place / f"{part}.{side}").write_text("".join(f"{p[index]}\n" for p in some))
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A base model and two corpora: the one it learnt, and another with new words."""
     place = tmp_path_factory.mktemp("base")
-    write(place, "old", NUMBERS, 10)
-    write(place, "new", NUMBERS | OTHERS, 20)
+    write_numbers(place, "old", NUMBERS, "en", length=3, held_back=10)
+    write_numbers(place, "new", NUMBERS | OTHERS, "en", length=3, held_back=20)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         held_back = "--valid-source old-valid.ro --valid-target old-valid.en"
@@ -56,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"train --source old.ro --target old.en {held_back} --run-dir base {SIZES} {SMALL}"
         )
         command += " --training.steps 24"
-        assert main(command.split()) == 0
+        run(command)
     return place
 
 
@@ -65,23 +47,6 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(command: str) -> None:
-    assert main(command.split()) == 0
-
-
-def weights_of(folder: str) -> dict[str, torch.Tensor]:
-    return parameters_of(load_model_folder(Path(folder)).model)
-
-
-def refused(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    capsys.readouterr()
-    status = main(command.split())
-    words = capsys.readouterr().err
-    assert "Traceback" not in words
-    (line,) = [each for each in words.splitlines() if each.startswith("error")]
-    return status, line
 
 
 def test_a_run_begins_with_the_model_keeps_its_tokenizer_and_compares_at_its_end(

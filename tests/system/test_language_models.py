@@ -1,49 +1,28 @@
 """A language model through the real commands: it learns from text, writes on, samples, and is what every other model is."""
 
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_runs import FAST, SENTENCE_RUN, SENTENCE_SIZES, refused, run, sentences, write_text
 
 from interlingua.cli import main
 from interlingua.translator import Translator
 
-SMALL = (
-    "--training.threads 1 --training.device cpu --training.dtype float32 --batching.batch-tokens 256 "
-    "--training.validate-every 50 --training.validate-sentences 20 --training.patience 1000"
-)
-SIZES = (
-    "--model.kind decoder --model.decoder-layers 1 --model.d-model 32 --model.d-ff 64 --model.heads 2 "
-    "--model.dropout 0 --tokenization.kind word"
-)
-TRAIN = f"train --text text.en {SIZES} {SMALL} --run-dir written"
-RATE = "--training.peak-learning-rate 0.01 --training.warmup-steps 20"
+SIZES = f"--model.kind decoder --model.decoder-layers 1 {SENTENCE_SIZES}"
+TRAIN = f"train --text text.en {SIZES} {SENTENCE_RUN} --run-dir written"
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
-    who, does, what = (
-        ("cat", "dog", "man", "girl"),
-        ("eats", "sees", "likes"),
-        ("fish", "bread", "tea"),
-    )
-    lines = [f"the {a} {b} the {c} today" for a, b, c in itertools.product(who, does, what)]
-    Path("text.en").write_text("".join(f"{line}\n" for line in lines * 4))
+    write_text("text.en", sentences(" today") * 4)
     return tmp_path
 
 
-def refused(command: str, capsys: pytest.CaptureFixture[str], status: int = 2) -> str:
-    capsys.readouterr()
-    assert main(command.split()) == status
-    (line,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error")]
-    return line
-
-
 def test_it_writes_on_where_a_text_stops(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(f"{TRAIN} --training.steps 150 {RATE}".split()) == 0
+    run(f"{TRAIN} --training.steps 150 {FAST}")
     config = json.loads(Path("written/model/config.json").read_text())
     assert config["architecture"]["kind"] == "decoder"
     assert "encoder_layers" not in config["architecture"]
@@ -76,19 +55,19 @@ def test_a_run_resumes_to_the_bit_replays_and_is_fine_tuned(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = f"{TRAIN} --training.schedule inverse-sqrt --training.steps 40"
-    assert main(command.replace("written", "whole").split()) == 0
-    assert main(command.replace("steps 40", "steps 20").split()) == 0
-    assert main(command.split()) == 0
+    run(command.replace("written", "whole"))
+    run(command.replace("steps 40", "steps 20"))
+    run(command)
     weights = [Path(name, "model/model.safetensors").read_bytes() for name in ("written", "whole")]
     assert weights[0] == weights[1]
-    assert main(["replay", "written", "--steps", "20"]) == 0
-    assert main(["plan", "written/config.toml", "--json"]) == 0
-    tune = f"train --init-from written --text text.en --model.kind decoder --run-dir tuned {SMALL}"
-    assert main(f"{tune} --training.steps 4".split()) == 0
+    run("replay written --steps 20")
+    run("plan written/config.toml --json")
+    tune = f"train --init-from written --text text.en --model.kind decoder --run-dir tuned {SENTENCE_RUN}"
+    run(f"{tune} --training.steps 4")
 
 
 def test_the_loss_counts_every_token_of_a_text_and_no_source(place: Path) -> None:
-    assert main(f"{TRAIN} --training.steps 4".split()) == 0
+    run(f"{TRAIN} --training.steps 4")
     samples = [json.loads(line) for line in Path("written/samples.jsonl").read_text().splitlines()]
     assert samples[0]["reference"].startswith(("the ", "eats ", "sees ", "likes "))
     assert samples[0]["attention"] == []
@@ -109,13 +88,15 @@ def test_what_a_language_model_has_not_is_refused(
     flags: str, words: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "encoder-from" in flags:
-        assert main(f"{TRAIN} --training.steps 2".split()) == 0
-        command = f"train --source text.en --target text.en --run-dir other {SMALL} {flags}"
+        run(f"{TRAIN} --training.steps 2")
+        command = f"train --source text.en --target text.en --run-dir other {SENTENCE_RUN} {flags}"
     else:
         command = f"{TRAIN} {flags}"
-    assert words in refused(command, capsys)
+    status, line = refused(command, capsys)
+    assert (status, words in line) == (2, True), line
 
 
 def test_pairs_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = f"train --source text.en --target text.en --run-dir written {SIZES}"
-    assert "give corpus.text" in refused(command, capsys)
+    status, line = refused(command, capsys)
+    assert (status, "give corpus.text" in line) == (2, True), line
