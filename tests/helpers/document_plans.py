@@ -36,8 +36,6 @@ NOT_TYPED = {
 NOT_RUN = {
     "docs/guides/other-formats.md: import { env": "JavaScript: tests/unit/interop/test_trained_exports.py runs it in Node.js",
     "docs/guides/replace-a-part.md: ": "tests/system/test_own_parts.py runs all blocks of the page",
-    "docs/guides/descendants.md: ": "tests/system/test_borrowed_encoder.py, test_denoising_pretraining.py, test_language_models.py and "
-    "test_encoders.py run the same commands on sentences of their own; the recipes need real corpora",
     "docs/guides/many-languages.md: 1,500 training pairs": "of the model of numbers in tests/system/test_many_languages.py",
     "docs/guides/many-languages.md: $ interlingua translate runs/en-de-it": "the same model, by the same test",
     "README.md: src/interlingua/": "a picture of the folders: tests/unit/test_house.py holds it to them",
@@ -47,6 +45,7 @@ NOT_RUN = {
 
 SHOWN = {
     "README.md: Trained for": "interlingua demo",
+    "docs/guides/descendants.md: 7,025,664 parameters": "the block before",
     "docs/guides/fine-tune.md: chosen: ": "the block before",
     "docs/guides/predecessors.md: step 250: validation loss 0.163": "the first block",
     "docs/guides/predecessors.md: step 250: validation loss 0.137": "the first block",
@@ -88,6 +87,12 @@ def folder() -> Make:
     return lambda stock, path: path.mkdir(parents=True)
 
 
+SMALL = (
+    "interlingua train --model.preset tiny --model.d-model 32 --model.d-ff 64 --model.heads 2 --model.dropout 0 "
+    "--tokenization.kind word --training.peak-learning-rate 0.01 --training.warmup-steps 20 "
+    "--batching.batch-tokens 256 --training.threads 1"
+)
+"""A training on a few sentences, as a page tells it: the model learns them in seconds."""
 DEMO = whole("demo/runs/demo-ro-en")
 ENGLISH_GERMAN = whole("en-de/runs/en-de")
 DOCTOR = {"interlingua doctor runs/ro-en": "interlingua doctor runs/old"}
@@ -158,6 +163,21 @@ def _terms(stock: Stock, path: Path) -> None:
 def _texts(stock: Stock, path: Path) -> None:
     for number in range(2):
         stock.copy("romanian/test.ro", path / f"part-{number}.txt", (20 * number, 20 * number + 20))
+
+
+def _sentences(stock: Stock, path: Path) -> None:
+    """Write what animals and people do, each sentence four times."""
+    from small_runs import sentences, write_text  # it imports torch, which takes seconds
+
+    write_text(str(path), sentences(" today") * 4)
+
+
+def _who(stock: Stock, path: Path) -> None:
+    """Write who does something in each of these sentences."""
+    from small_runs import ANIMALS, sentences, write_text
+
+    kinds = ["animal" if each.split()[1] in ANIMALS else "person" for each in sentences()]
+    write_text(str(path), kinds * 4)
 
 
 def _marian(stock: Stock, path: Path) -> None:
@@ -270,6 +290,32 @@ PLANS = {
             "Ein Windhund wird von einem Mittagessen <b>a.b@example.org</b> Eine große Menschenmenge wartet darauf "
             "{{count}} Eine große große Hunde.",
         ),
+    ),
+    "docs/guides/descendants.md": Plan(
+        owns={
+            "letters.txt": part("corpora/phonemes/valid.src", stop=20),
+            "phonemes.txt": part("corpora/phonemes/valid.tgt", stop=20),
+            "runs/en-de": ENGLISH_GERMAN,
+            "train.en": flores("eng_Latn", 0, 400),
+            "train.de": flores("deu_Latn", 0, 400),
+            "train.ja": flores("jpn_Jpan", 0, 400),
+            "news.en": flores("eng_Latn", 0, 400),
+            "news.de": flores("deu_Latn", 0, 400),
+            "sentences.en": _sentences,
+            "reviews.txt": _sentences,
+            "stars.txt": _who,
+        },
+        first=(
+            f"{SMALL} --text sentences.en --corpus.denoise 0.3 --run-dir gaps "
+            "--model.encoder-layers 1 --model.decoder-layers 1 --training.steps 300",
+            f"{SMALL} --text sentences.en --model.kind decoder --run-dir writer "
+            "--model.decoder-layers 1 --training.steps 150",
+            f"{SMALL} --text sentences.en --model.kind encoder --run-dir reader "
+            "--model.encoder-layers 1 --training.steps 250",
+            f"{SMALL} --source sentences.en --target stars.txt --model.kind encoder --run-dir classes "
+            "--encoder-from reader --start.freeze 'encoder.*' --training.steps 60",
+        ),
+        says=("the cat sees the fish today", "the girl likes the tea today"),
     ),
     "docs/guides/fine-tune.md": Plan(
         owns={

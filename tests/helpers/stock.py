@@ -29,6 +29,7 @@ CUT = {
     "tatoeba_en_de": 6000,
     "align/ro_en": 60,
     "flores200": 530,
+    "phonemes": 1000,
 }
 """Lines that are left of each file of the real corpora."""
 
