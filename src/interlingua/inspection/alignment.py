@@ -25,7 +25,7 @@ from interlingua.model.attention_maps import record_attention
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
 
-__all__ = ["Shares", "View", "align", "choose_alone", "link", "list_views", "look"]
+__all__ = ["Shares", "View", "align", "choose_alone", "judge_views", "link", "list_views", "look"]
 
 Shares: TypeAlias = "np.ndarray[Any, np.dtype[np.float32]]"
 """How much of its attention each target word (row) gives each source word (column), tokens averaged and added up.
@@ -147,23 +147,32 @@ def link(worth: Shares) -> Links:
 def choose_alone(translator: Translator, pairs: Sequence[tuple[str, str]]) -> tuple[View, float]:
     """Return the view of one model whose links join words that occur together in ``pairs``, and how much they do.
 
+    No gold is looked at; it takes some hundred pairs to tell views apart. See :func:`judge_views`.
+    """
+    return max(judge_views(translator, pairs), key=lambda judged: judged[1])
+
+
+def judge_views(
+    translator: Translator, pairs: Sequence[tuple[str, str]]
+) -> list[tuple[View, float]]:
+    """Return every view of one model, and how much the words that it links belong together.
+
     How much two words belong together is Dice's coefficient over ``pairs``: twice the pairs with both over the pairs
-    with either, summed. No gold is looked at; it takes some hundred pairs to tell views apart.
+    with either, summed; the mean over all links.
     """
     views = list_views(translator)
     seen = align(translator, pairs, views)
     texts = [(source.split(), target.split()) for source, target in pairs]
     dice = _Dice(texts)
-    scored = []
-    for number in range(len(views)):
+    judged = []
+    for number, view in enumerate(views):
         scores = [
             dice.score(source[i], target[j])
             for (source, target), of_pair in zip(texts, seen, strict=True)
             for i, j in of_pair[number]
         ]
-        scored.append(sum(scores) / max(len(scores), 1))
-    best = max(range(len(views)), key=scored.__getitem__)
-    return views[best], scored[best]
+        judged.append((view, sum(scores) / max(len(scores), 1)))
+    return judged
 
 
 class _Dice:

@@ -14,7 +14,8 @@ __all__ = ["translate_markup", "translate_runs"]
 _PAIRS_AT_ONCE = 16
 """Sentences whose words are linked in one step of the worker, which does others in between."""
 
-Links = list[tuple[int, int]]
+Links = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+"""Of the words of a sentence: the sure ones, and the spare ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,12 @@ def _with_elements(run: Run, sentences: Sequence[_Sentence], links: Iterator[Lin
         space += sentence.before
         offset += len(sentence.before)
         if sentence.text:
-            of_words = (
+            sure, spare = (
                 next(links)
                 if each.is_translated
-                else [(n, n) for n in range(len(sentence.text.split()))]
+                else ([(n, n) for n in range(len(sentence.text.split()))], [])
             )
-            found = atoms_of(sentence.text, each.found, of_words, offset, space)
+            found = atoms_of(sentence.text, each.found, sure, spare, offset=offset, before=space)
             atoms += found
             space = sentence.after if found else space + sentence.after
         else:

@@ -1,7 +1,7 @@
 """Elements back around their words: where each goes in the translation, by which word became which.
 
 Every element is written exactly once, around the stretch of the translation that has most of its words and least of
-others', so that what was well-formed stays so and no name of an element is there twice. What is inside an element stays
+others' (a long word counts for more than a short one, as a noun does than its article), so that what was well-formed stays so and no name of an element is there twice. What is inside an element stays
 inside. Something without words (a picture, an entity) stays before the word that it stood before, or behind the word that it
 stood behind.
 """
@@ -28,15 +28,23 @@ class Atom:
         text: the characters.
         before: the white space between it and the one before.
         sources: places in the run's text that it comes from.
+        spare: places of words that nothing comes from, and that it is nearest to.
     """
 
     text: str
     before: str
     sources: tuple[int, ...]
+    spare: tuple[int, ...] = ()
 
 
 def atoms_of(
-    sentence: str, translation: str, links: Sequence[tuple[int, int]], offset: int, before: str
+    sentence: str,
+    translation: str,
+    links: Sequence[tuple[int, int]],
+    spare: Sequence[tuple[int, int]] = (),
+    *,
+    offset: int,
+    before: str,
 ) -> list[Atom]:
     """Cut the translation of one sentence into atoms.
 
@@ -44,25 +52,37 @@ def atoms_of(
         sentence: what was translated, at ``offset`` in the text of the run.
         translation: what it became.
         links: pairs of words, source and target, counted from 0.
+        spare: links of source words that have none.
         offset: where the sentence begins.
         before: white space that stands before it.
     """
     spans = [found.span() for found in _WORD.finditer(sentence)]
-    linked: dict[int, list[int]] = {}
-    for i, j in links:
-        linked.setdefault(j, []).append(i)
     atoms = []
     for j, found in enumerate(_WORD.finditer(translation)):
-        words = [(spans[i], sentence[slice(*spans[i])]) for i in sorted(linked.get(j, ()))]
+        words = [
+            (spans[i][0] + offset, sentence[slice(*spans[i])])
+            for i in sorted(i for i, target in links if target == j)
+        ]
+        places = [
+            at for i, target in spare if target == j for at in range(*_core_of(sentence, spans[i]))
+        ]
         space = before if j == 0 else " "
-        for text, places in _cut(found[0], [(start + offset, word) for (start, _), word in words]):
-            atoms.append(Atom(text, space, places))
+        for text, sources in _cut(found[0], words):
+            is_word = _CORE.search(text) is not None
+            nearest = tuple(at + offset for at in places) if is_word else ()
+            atoms.append(Atom(text, space, sources, nearest))
             space = ""
     return atoms
 
 
+def _core_of(sentence: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return where a word is without the marks around it."""
+    core = _CORE.search(sentence, *span)
+    return core.span() if core else span
+
+
 def _cut(target: str, sources: Sequence[tuple[int, str]]) -> list[tuple[str, tuple[int, ...]]]:
-    """Cut marks off a word; each part comes from the same part of the source words, if they have it."""
+    """Cut marks off a word; each part comes from the same part of the source words, or from nowhere if they have none."""
     core = _CORE.search(target)
     start, end = core.span() if core else (0, len(target))
     heads: list[int] = []
@@ -72,8 +92,8 @@ def _cut(target: str, sources: Sequence[tuple[int, str]]) -> list[tuple[str, tup
         inside = _CORE.search(word)
         first, last = inside.span() if inside else (0, len(word))
         bodies.extend(range(at + first, at + last))
-        heads.append(at if first else at + first)
-        tails.append(at + len(word) - 1)
+        heads.extend([at] if first else [])
+        tails.extend([at + len(word) - 1] if last < len(word) else [])
     parts = [
         (target[:start], tuple(heads)),
         (target[start:end], tuple(bodies)),
@@ -146,7 +166,9 @@ class _Writer:
             node = nodes[number]
             if node.end == node.start:
                 continue
-            found = self._best_stretch(node, start, end, taken)
+            found = self._best_stretch(node, start, end, taken) or self._nearest(
+                node, start, end, taken
+            )
             if found is not None:
                 placed[number] = found
                 for atom in range(*found):
@@ -170,7 +192,7 @@ class _Writer:
                 total, first = 0.0, number + 1
                 continue
             total += self._worth(node, self.atoms[number])
-            if total > best_sum:
+            if total > 0 and total >= best_sum:  # of two alike the later: articles come first
                 best, best_sum = (first, number + 1), total
             if total <= 0:
                 total, first = 0.0, number + 1
@@ -180,7 +202,20 @@ class _Writer:
         if not atom.sources:
             return _UNLINKED
         inside = sum(node.start <= at < node.end for at in atom.sources)
-        return 1.0 if 2 * inside >= len(atom.sources) else -1.0
+        letters = float(len(atom.text))
+        return letters if 2 * inside >= len(atom.sources) else -letters
+
+    def _nearest(
+        self, node: Node, start: int, end: int, taken: Sequence[bool]
+    ) -> tuple[int, int] | None:
+        """Return the word that has most of an element no word comes from."""
+        shares = {
+            number: sum(node.start <= at < node.end for at in self.atoms[number].spare)
+            for number in range(start, end)
+            if not taken[number - start]
+        }
+        best = max(shares, key=lambda number: shares[number], default=None)
+        return (best, best + 1) if best is not None and shares[best] else None
 
     def _place_of(self, node: Node, start: int, end: int) -> int:
         """Return the atom before which something without words goes."""

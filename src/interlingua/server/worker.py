@@ -20,9 +20,9 @@ from interlingua.server.frames import Message, pack, read_frame
 from interlingua.server.log import hear_only_ourselves, tell_error
 
 if TYPE_CHECKING:
-    from interlingua.inspection.alignment import View
     from interlingua.inspection.looker import Looker
     from interlingua.requests.translation import Translation
+    from interlingua.server.word_links import Mix
     from interlingua.translator import Translator
 
 __all__ = ["Worker", "main"]
@@ -58,7 +58,7 @@ class Worker:
         self._writing = Lock()
         self._translators: list[Translator] = []
         self._folders: list[Path] = []
-        self._views: dict[int, View | None] = {}
+        self._views: dict[int, Mix] = {}
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -208,13 +208,13 @@ class Worker:
         yield {"found": self._looker.answer(message["name"], message["content"])}
 
     def _align(self, message: Message) -> Iterator[Message]:
-        from interlingua.server.word_links import choose_view, link_words
+        from interlingua.server.word_links import choose_views, link_words
 
         number = message["model"]
         translator = self._translators[number]
         if number not in self._views:
             sources, targets = _samples(self._folders[number], translator)
-            self._views[number] = choose_view(translator, list(zip(sources, targets, strict=True)))
+            self._views[number] = choose_views(translator, list(zip(sources, targets, strict=True)))
         links = link_words(translator, message["pairs"], self._views[number])
         yield {"found": links}
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from interlingua.requests.sentences import split_sentences
 from interlingua.server.markup import HTML, XML, Dialect, Run, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
+from interlingua.server.word_links import fair, links_of
 
 
 def translate(document: str, dialect: Dialect = HTML, *, backwards: bool = False) -> str:
@@ -35,7 +37,7 @@ def _write(run: Run, backwards: bool) -> str:
             order = order[::-1]
         links = [(i, j) for j, i in enumerate(order)]
         found = " ".join(words[i] for i in order)
-        atoms += atoms_of(sentence.text, found, links, at, space)
+        atoms += atoms_of(sentence.text, found, links, offset=at, before=space)
         at += len(sentence.text) + len(sentence.after)
         space = sentence.after
     return place(run, atoms, space)
@@ -108,8 +110,25 @@ def test_elements_go_with_their_words() -> None:
 def test_an_element_whose_words_are_lost_is_not() -> None:
     [run] = read_markup("a <b>cat</b> sleeps", HTML)
     assert isinstance(run, Run)
-    atoms = atoms_of("a cat sleeps", "SCHLÄFT", [(2, 0)], 0, "")
+    atoms = atoms_of("a cat sleeps", "SCHLÄFT", [(2, 0)], offset=0, before="")
     assert place(run, atoms, "") == "<b></b> SCHLÄFT"
+    nearest = atoms_of("a cat sleeps", "SCHLÄFT", [(2, 0)], [(1, 0)], offset=0, before="")
+    assert place(run, nearest, "") == "<b>SCHLÄFT</b>"
+
+
+def test_of_two_words_that_come_from_one_the_longer_has_its_element() -> None:
+    [run] = read_markup("<b>cartea</b> roșie.", HTML)
+    assert isinstance(run, Run)
+    links = [(0, 0), (1, 1), (0, 2)]
+    atoms = atoms_of("cartea roșie.", "the red book.", links, offset=0, before="")
+    assert place(run, atoms, "") == "the red <b>book</b>."
+
+
+def test_a_source_word_that_all_look_at_is_worth_less_to_each() -> None:
+    seen = np.array([[0.4, 0.1, 0.5], [0.1, 0.4, 0.5], [0.0, 0.1, 0.9]], dtype=np.float32)
+    assert links_of(fair(seen)) == ([(0, 0), (1, 1), (2, 2)], [])
+    one = np.array([[0.9, 0.1], [0.8, 0.1]], dtype=np.float32)
+    assert links_of(one) == ([(0, 0), (0, 1)], [(1, 0)])
 
 
 WORDS = ["cat", "dog.", "a", "12", "(red)", "don't", "&amp;", "&copy;", "&#233;t&#233;", "x&lt;y"]

@@ -13,7 +13,9 @@ async def backwards(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         words = run.text.upper().split()
         links = [(i, j) for j, i in enumerate(reversed(range(len(words))))]
-        done.append(place(run, atoms_of(run.text, " ".join(words[::-1]), links, 0, ""), ""))
+        done.append(
+            place(run, atoms_of(run.text, " ".join(words[::-1]), links, offset=0, before=""), "")
+        )
     return done
 
 
