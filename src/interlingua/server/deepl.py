@@ -9,6 +9,7 @@ from starlette.routing import Route
 from interlingua.server.bodies import read_as, read_fields
 from interlingua.server.languages import name_of
 from interlingua.server.markup import HTML, XML
+from interlingua.server.passages import find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import DeeplForm
 from interlingua.server.service import Service, answer_within
@@ -60,17 +61,14 @@ async def _translate(service: Service, form: DeeplForm) -> list[dict[str, Any]]:
     service.check_texts(texts)
     _refuse_what_no_model_does(form)
     target = _known(service, form.target_lang)
-    sources = (
-        [_known(service, form.source_lang)] * len(texts)
-        if form.source_lang
-        else [service.detect(text)[0].language for text in texts]
-    )
-    ways = {source: service.languages.require_way(source, target) for source in sources}
+    told = _known(service, form.source_lang) if form.source_lang else None
+    passages = [find_passage(service, text, told, target) for text in texts]
     dialect = {"html": HTML, "xml": XML}[form.tag_handling] if form.tag_handling else None
-    done = await translate_each(service.engine, ways, texts, sources, dialect=dialect)
+    done = await translate_each(service.engine, passages, texts, dialect=dialect)
     answers: list[dict[str, Any]] = []
-    for text, source, found in zip(texts, sources, done, strict=True):
-        answer: dict[str, Any] = {"detected_source_language": source.upper(), "text": found.text}
+    for text, passage, found in zip(texts, passages, done, strict=True):
+        source = passage.source.upper()
+        answer: dict[str, Any] = {"detected_source_language": source, "text": found.text}
         if form.show_billed_characters:
             answer["billed_characters"] = len(text)
         answers.append(answer)

@@ -7,9 +7,10 @@ Where a model keeps no sentences, it decides alone.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,10 @@ class Detected:
     language: str
     confidence: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as LibreTranslate tells it."""
+        return {"confidence": self.confidence, "language": self.language}
+
 
 class Detector:
     """Tells languages from each other.
@@ -60,9 +65,26 @@ class Detector:
         Only languages of the models are told, as clients take them for what can be asked for: of a text in another one the
         likeliest has a confidence near 0.
         """
+        best, *others = self._rank(text)
+        if not _LETTER.search(text):
+            return [best]
+        return [best, *(other for other in others if other.confidence >= 0.1)]
+
+    def likeliest(self, text: str, among: Collection[str]) -> Detected:
+        """Return the likeliest of some of the languages, as sure as it is among all of them.
+
+        Args:
+            text: what to tell the language of.
+            among: codes, at least one of a language that there is.
+        """
+        return next(each for each in self._rank(text) if each.language in among)
+
+    def _rank(self, text: str) -> list[Detected]:
+        """Return every language, likeliest first."""
         text = " ".join(text[:2_000].split())
         if not _LETTER.search(text):
-            return [Detected("en" if "en" in self.languages else self.languages[0], 0.0)]
+            usual_first = sorted(self.languages, key=lambda code: code != "en")
+            return [Detected(code, 0.0) for code in usual_first]
         odds = _odds(text)
         scores = np.array([odds.get(_plain(code), -1e3) for code in self.languages])
         fit = 1.0
@@ -75,9 +97,9 @@ class Detector:
             fit = self._share(odds, likeliest)
         chances = np.exp(scores - scores.max())
         chances *= 100 * fit / chances.sum()
-        found = sorted(zip(self.languages, chances.tolist(), strict=True), key=lambda e: -e[1])
-        best, *others = [Detected(code, round(chance, 1)) for code, chance in found]
-        return [best, *(other for other in others if other.confidence >= 0.1)]
+        # by scores: of chances the least are all 0
+        order = np.argsort(-scores, kind="stable")
+        return [Detected(self.languages[n], round(float(chances[n]), 1)) for n in order]
 
     @property
     def _is_taught(self) -> bool:

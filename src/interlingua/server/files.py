@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from interlingua.server.bodies import read_fields
 from interlingua.server.documents import FORMATS, Translating, text_of, translate_document
+from interlingua.server.passages import find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.service import Service, answer_within
 
@@ -67,18 +68,18 @@ def routes(service: Service) -> list[Route]:
             raise Refusal(400, "Invalid request: file format not supported")
         source, target = (_code(fields, which) for which in ("source", "target"))
         content = await file.read()
+        target = service.languages.known(target)
         if source == "auto":
-            source = service.detect(await text_of(content, suffix))[0].language
-        source, target = service.languages.known(source), service.languages.known(target)
-        way = service.languages.require_way(source, target)
-        translating = translate_document(content, suffix, Translating(service.engine, way))
+            passage = find_passage(service, await text_of(content, suffix), None, target)
+        else:
+            passage = find_passage(service, "", service.languages.known(source), target)
+        translating = translate_document(content, suffix, Translating(service.engine, passage.way))
         done = await answer_within(service, request, translating, service.settings.file_deadline)
         plain = _UNSAFE.sub("_", name.stem)[:60].strip(".") or "file"
         shelved = f"{secrets.token_urlsafe(16)}.{plain}_{_UNSAFE.sub('_', target)}{suffix}"
         shelf.put(shelved, done)
-        return JSONResponse(
-            {"translatedFileUrl": f"{request.base_url}download_file/{quote(shelved)}"}
-        )
+        address = f"{request.base_url}download_file/{quote(shelved)}"
+        return JSONResponse({"translatedFileUrl": address} | passage.told())
 
     async def download_file(request: Request) -> Response:
         name = request.path_params["name"]

@@ -47,12 +47,25 @@ class Languages:
         self.sources = tuple(dict.fromkeys(source for source, _ in self._direct))
         self.targets = tuple(dict.fromkeys(target for _, target in self._direct))
         self.every = tuple(dict.fromkeys(code for pair in self._direct for code in pair))
+        self._sources_of: dict[str, tuple[str, ...]] = {}
 
     def targets_of(self, source: str) -> tuple[str, ...]:
         """Return what a language can be translated into; into itself, which leaves it as it is, too."""
         return tuple(
             code for code in self.every if code == source or self.way(source, code) is not None
         )
+
+    def sources_of(self, target: str) -> tuple[str, ...]:
+        """Return what a text may be taken for that is to be translated into ``target``: the languages from which a way leads
+        there, and ``target`` itself, which is left as it is.
+
+        Where no model writes ``target``, every language: a text in another one is then refused, and not given back as if it
+        were translated.
+        """
+        if target not in self._sources_of:  # one search a language, each time a text is asked about
+            found = tuple(code for code in self.every if self.way(code, target) is not None)
+            self._sources_of[target] = found if target in self.targets else self.every
+        return self._sources_of[target]
 
     def way(self, source: str, target: str) -> tuple[ServedModel, ...] | None:
         """Return the models to go through: none for the same language, one, or as few as there must be.

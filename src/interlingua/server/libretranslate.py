@@ -1,5 +1,6 @@
 """The API of LibreTranslate: what its clients send and expect, errors included."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -7,10 +8,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from interlingua.server.bodies import read_as
-from interlingua.server.detection import Detected
 from interlingua.server.documents import FORMATS
 from interlingua.server.languages import name_of
 from interlingua.server.markup import HTML
+from interlingua.server.passages import find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import DetectForm, TranslateForm
 from interlingua.server.service import Service, answer_within
@@ -48,7 +49,7 @@ def routes(service: Service) -> list[Route]:
         form = await read_as(request, DetectForm, settings.max_body)
         service.authorise(request, form.api_key)
         service.check_texts([form.q])
-        return JSONResponse([_told(each) for each in service.detect(form.q)])
+        return JSONResponse([each.to_dict() for each in service.detect(form.q)])
 
     async def frontend_settings(request: Request) -> JSONResponse:
         return JSONResponse(_frontend_settings(service))
@@ -75,41 +76,28 @@ async def _translate(service: Service, form: TranslateForm) -> dict[str, Any]:
             f"({service.settings.max_alternatives})",
         )
     target = service.languages.known(form.target)
-    guesses = None
-    if form.source == "auto":
-        guesses = [service.detect(text)[0] for text in texts]
-        sources = [guess.language for guess in guesses]
-    else:
-        sources = [service.languages.known(form.source)] * len(texts)
-    ways = {source: service.languages.require_way(source, target) for source in sources}
+    source = None if form.source == "auto" else service.languages.known(form.source)
+    passages = [find_passage(service, text, source, target) for text in texts]
     answers = await translate_each(
         service.engine,
-        ways,
+        passages,
         texts,
-        sources,
         dialect=HTML if form.format == "html" else None,
         alternatives=form.alternatives,
     )
-    for text, source in zip(texts, sources, strict=True):
-        service.metrics.characters.labels(source, target).inc(len(text))
-    pivots = [">".join(model.target for model in ways[each][:-1]) or None for each in sources]
-    return _shape(
-        isinstance(form.q, list),
-        translatedText=[each.text for each in answers],
-        detectedLanguage=None if guesses is None else [_told(guess) for guess in guesses],
-        alternatives=[list(each.alternatives) for each in answers] if form.alternatives else None,
-        pivot=pivots if any(pivots) else None,
-    )
+    told: list[dict[str, Any]] = []
+    for text, passage, answer in zip(texts, passages, answers, strict=True):
+        service.metrics.characters.labels(passage.source, target).inc(len(text))
+        told.append({"translatedText": answer.text} | passage.told())
+        if form.alternatives:
+            told[-1]["alternatives"] = list(answer.alternatives)
+    return _by_field(told) if isinstance(form.q, list) else told[0]
 
 
-def _shape(is_list: bool, **fields: list[Any] | None) -> dict[str, Any]:
-    """Leave out what was not asked for; one text has one answer, a list of texts a list."""
-    there = {name: values for name, values in fields.items() if values is not None}
-    return there if is_list else {name: values[0] for name, values in there.items()}
-
-
-def _told(guess: Detected) -> dict[str, Any]:
-    return {"confidence": guess.confidence, "language": guess.language}
+def _by_field(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return for each field the list of what the answers say in it, None where one says nothing."""
+    names = dict.fromkeys(["translatedText", *(name for each in told for name in each)])
+    return {name: [each.get(name) for each in told] for name in names}
 
 
 def _frontend_settings(service: Service) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Several texts, each from a language of its own: those of one language go through its models together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from interlingua.server.engine import Engine, ServedModel
+from interlingua.server.engine import Engine
 from interlingua.server.marked import translate_markup
 from interlingua.server.markup import Dialect
+from interlingua.server.passages import Passage
 from interlingua.server.translation import Translated, translate_texts
 
 __all__ = ["translate_each"]
@@ -12,9 +13,8 @@ __all__ = ["translate_each"]
 
 async def translate_each(
     engine: Engine,
-    ways: Mapping[str, Sequence[ServedModel]],
+    passages: Sequence[Passage],
     texts: Sequence[str],
-    sources: Sequence[str],
     *,
     dialect: Dialect | None = None,
     alternatives: int = 0,
@@ -23,9 +23,8 @@ async def translate_each(
 
     Args:
         engine: what has the models.
-        ways: of each source language, the models to go through.
+        passages: of each text.
         texts: what is translated.
-        sources: the language of each text.
         dialect: of the markup in the texts, which then have no alternatives; None for plain text.
         alternatives: the next best of each, at most.
 
@@ -33,8 +32,8 @@ async def translate_each(
         Refusal: too much waits already, or a model cannot do it.
     """
     done = [Translated(text) for text in texts]
-    for source, way in ways.items():
-        places = [place for place, each in enumerate(sources) if each == source]
+    for way in dict.fromkeys(passage.way for passage in passages):
+        places = [place for place, each in enumerate(passages) if each.way == way]
         some = [texts[place] for place in places]
         if dialect is None:
             found = await translate_texts(engine, way, some, alternatives=alternatives)

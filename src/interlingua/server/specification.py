@@ -16,11 +16,14 @@ from interlingua.server.settings import ServerSettings
 
 __all__ = ["describe", "routes"]
 
+_FOUND: dict[str, Any] = {"detectedLanguage": {}, "pivot": {}}
+"""What an answer says besides the translation, where there is something to say."""
+
 _POSTS: dict[str, tuple[str, type[BaseModel], dict[str, Any]]] = {
     "/translate": (
         "Translate a text, or several",
         schemas.TranslateForm,
-        {"required": ["translatedText"], "properties": {"translatedText": {}}},
+        {"required": ["translatedText"], "properties": {"translatedText": {}} | _FOUND},
     ),
     "/detect": ("Tell which language a text is in", schemas.DetectForm, {}),
     "/inspect": (
@@ -171,8 +174,9 @@ def _download() -> dict[str, Any]:
 
 
 def _file() -> dict[str, Any]:
-    operation = _operation("Translate a file", {"required": ["translatedFileUrl"]})
     text = {"type": "string"}
+    answer = {"required": ["translatedFileUrl"], "properties": {"translatedFileUrl": text} | _FOUND}
+    operation = _operation("Translate a file", answer)
     schema = {
         "type": "object",
         "required": ["file", "source", "target"],

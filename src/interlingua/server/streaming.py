@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 
 from interlingua.requests.sentences import split_sentences
 from interlingua.server.engine import ServedModel
+from interlingua.server.passages import Passage, find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import TranslateForm
 from interlingua.server.service import Service
@@ -18,7 +19,7 @@ __all__ = ["stream_translation"]
 
 
 def stream_translation(service: Service, form: TranslateForm) -> StreamingResponse:
-    """Return events: ``piece`` (``text`` to append), at the end ``done`` (``translatedText``) or ``error``.
+    """Return events: ``piece`` (``text`` to append), at the end ``done``, which says what a plain answer says, or ``error``.
 
     Raises:
         Refusal: something is asked for that only a finished translation can have.
@@ -29,27 +30,21 @@ def stream_translation(service: Service, form: TranslateForm) -> StreamingRespon
     if service.engine.batcher.is_full:
         raise service.engine.batcher.refusal()
     target = service.languages.known(form.target)
-    if form.source == "auto":
-        source = service.detect(form.q)[0].language
-    else:
-        source = service.languages.known(form.source)
-    way = service.languages.require_way(source, target)
-    told = {"detectedLanguage": source} if form.source == "auto" else {}
-    events = _events(service, way, form.q, told)
+    source = None if form.source == "auto" else service.languages.known(form.source)
+    passage = find_passage(service, form.q, source, target)
+    events = _events(service, passage, form.q)
     return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _events(
-    service: Service, way: Sequence[ServedModel], text: str, told: dict[str, Any]
-) -> AsyncIterator[bytes]:
+async def _events(service: Service, passage: Passage, text: str) -> AsyncIterator[bytes]:
     whole = ""
     try:
         async with asyncio.timeout(service.settings.deadline):
-            [before] = await translate_texts(service.engine, way[:-1], [text])
-            async for piece in _pieces(service, way[-1:], before.text):
+            [before] = await translate_texts(service.engine, passage.way[:-1], [text])
+            async for piece in _pieces(service, passage.way[-1:], before.text):
                 whole += piece
                 yield _event("piece", {"text": piece})
-        yield _event("done", {"translatedText": whole} | told)
+        yield _event("done", {"translatedText": whole} | passage.told())
     except Refusal as refusal:
         yield _event("error", {"error": refusal.message})
     except TimeoutError:

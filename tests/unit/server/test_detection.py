@@ -74,6 +74,30 @@ def test_what_the_package_has_no_opinion_of_is_told_by_the_sentences() -> None:
     assert detector.detect("the")[0].confidence > 90
 
 
+def test_among_some_of_the_languages_the_likeliest_is_as_sure_as_among_all() -> None:
+    detector = Detector(["de", "ro", "en"], {})
+    for text in ("Ana", "The girl is reading a book.", "Fata doarme. " * 100, "猫が寝る"):
+        best, *others = detector.detect(text)
+        assert detector.likeliest(text, detector.languages) == best
+        left = [code for code in detector.languages if code != best.language]
+        next_best = detector.likeliest(text, left)
+        assert next_best.language in left
+        assert next_best == next(iter(others), Detected(next_best.language, 0.0))
+
+
+def test_of_the_languages_that_a_text_is_surely_not_in_the_nearest_is_the_likeliest() -> None:
+    text = "The girl is reading a book in the garden, and her brother sleeps at home. " * 20
+    for languages in (["ja", "de", "en"], ["de", "ja", "en"]):
+        detector = Detector(languages, {})
+        assert detector.likeliest(text, ["ja", "de"]) == Detected("de", 0.0)
+
+
+def test_a_text_without_letters_is_taken_for_english_only_where_that_is_asked_about() -> None:
+    detector = Detector(["ro", "en", "de"], {})
+    assert detector.likeliest("12 + 3", ["ro", "en"]).language == "en"
+    assert detector.likeliest("12 + 3", ["de", "ro"]) == Detected("ro", 0.0)
+
+
 @pytest.mark.skipif("INTERLINGUA_DATA" not in os.environ, reason="INTERLINGUA_DATA is not set")
 def test_real_sentences_of_languages_that_are_here_and_of_others() -> None:
     lines = {
