@@ -26,6 +26,7 @@ from interlingua.inspection.json_form import as_json
 from interlingua.inspection.nearest_pairs import TrainingPairs
 from interlingua.inspection.positions import dot_products_by_distance, position_vectors
 from interlingua.inspection.questions import (
+    LONGEST_TEXT,
     QUESTIONS,
     CheckpointQuestion,
     FileQuestion,
@@ -65,11 +66,18 @@ class Looker:
     Args:
         translators: the models.
         folders: the run folder or model folder of each, for what stands beside its weights.
+        longest: characters of a sentence of a text beyond which it is translated, and not opened up.
     """
 
-    def __init__(self, translators: Sequence[Translator], folders: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        translators: Sequence[Translator],
+        folders: Sequence[Path],
+        *,
+        longest: int = LONGEST_TEXT,
+    ) -> None:
         self._models = [
-            _Model(translator, Path(folder))
+            _Model(translator, Path(folder), longest)
             for translator, folder in zip(translators, folders, strict=True)
         ]
 
@@ -117,8 +125,9 @@ def _answers(model: "_Model") -> dict[str, Callable[[Any], Json]]:
 class _Model:
     """One model, and what is found out about it only once."""
 
-    def __init__(self, translator: Translator, folder: Path) -> None:
+    def __init__(self, translator: Translator, folder: Path, longest: int) -> None:
         self.translator = translator
+        self.longest = longest
         self.folder = find_model_folder(folder)
         run = folder if self.folder != folder else folder.parent
         self.run = run if (run / "checkpoints").is_dir() else None
@@ -191,10 +200,11 @@ class _Model:
         given = question.target if len(sentences) == 1 else None
         for before, text, after in sentences:
             part: dict[str, Any] = {"before": before, "after": after}
-            if text and len(parts) < MOST_SENTENCES:
+            if text and len(parts) < MOST_SENTENCES and len(text) <= self.longest:
                 part |= _open(trace_translation(translator, text, given), view)
             elif text:
-                part |= {"target": translator.translate([text])[0].text}
+                own = translator.translate([text])[0].text if given is None else given
+                part |= {"target": own}
             parts.append(part)
         whole = "".join(p["before"] + p.get("target", "") + p["after"] for p in parts)
         return {"text": whole, "parts": parts}

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from interlingua.errors import ConfigError
 
 __all__ = [
+    "LONGEST_TEXT",
     "QUESTIONS",
     "AttentionKind",
     "CheckpointQuestion",

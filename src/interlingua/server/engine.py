@@ -86,6 +86,7 @@ class Engine:
             "dtype": dtype,
             "threads": threads,
             "corrections": None if settings.corrections is None else str(settings.corrections),
+            "max_inspected": settings.max_inspected,
         }
         self._process: Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -20,12 +20,7 @@ def routes(service: Service) -> list[Route]:
         """Return the trace of one translation; see ``interlingua.inspection.trace``."""
         form = await read_as(request, InspectForm, settings.max_body)
         service.authorise(request, form.api_key)
-        longest = max(len(form.q), len(form.translation or ""))
-        if longest > settings.max_inspected:
-            raise Refusal(
-                400,
-                f"Invalid request: request ({longest}) exceeds text limit ({settings.max_inspected})",
-            )
+        service.check_inspected(form.q, form.translation)
         source, target = (service.languages.known(code) for code in (form.source, form.target))
         way = service.languages.require_way(source, target)
         if len(way) != 1:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from interlingua.inspection.questions import QUESTIONS
+from interlingua.inspection.questions import QUESTIONS, TraceQuestion, TreeQuestion
 from interlingua.server.bodies import read_as
 from interlingua.server.one_file import PLACE, one_file
 from interlingua.server.service import Service, answer_within
@@ -24,6 +24,8 @@ def routes(service: Service) -> list[Route]:
         async def answer(request: Request) -> JSONResponse:
             question = await read_as(request, QUESTIONS[name], service.settings.max_body)
             service.authorise(request)
+            if isinstance(question, TraceQuestion | TreeQuestion):
+                service.check_inspected(*_looked_into(name, question))
             asked = {"do": "look", "name": name, "content": question.model_dump(mode="json")}
             return JSONResponse(await answer_within(service, request, service.engine.ask(asked)))
 
@@ -50,3 +52,13 @@ def routes(service: Service) -> list[Route]:
         Route("/inspect/ways", ways),
         Route("/inspect/page", page),
     ]
+
+
+def _looked_into(name: str, question: TraceQuestion | TreeQuestion) -> list[str | None]:
+    """Return the texts that a question opens up as one sentence each.
+
+    A whole text is only translated (``translation``): the model opens its sentences up, as far as they are short enough.
+    """
+    if isinstance(question, TreeQuestion):
+        return [question.text, question.edits.typed]
+    return [None if name == "translation" else question.text, question.target]

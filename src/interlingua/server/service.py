@@ -78,6 +78,20 @@ class Service:
                 f"Invalid request: request ({longest}) exceeds text limit ({self.settings.max_chars})",
             )
 
+    def check_inspected(self, *texts: str | None) -> None:
+        """Hold what is to be looked into to its limit; None is no text.
+
+        Raises:
+            Refusal: one is too long.
+        """
+        longest = max(len(text or "") for text in texts)
+        if longest > self.settings.max_inspected:
+            raise Refusal(
+                400,
+                f"Invalid request: request ({longest}) exceeds text limit ({self.settings.max_inspected}) "
+                "of what is inspected, --max-inspected",
+            )
+
 
 async def answer_within(
     service: Service,

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import interlingua
-from interlingua.inspection.questions import QUESTIONS
+from interlingua.inspection.questions import QUESTIONS, TraceQuestion, TreeQuestion
 from interlingua.server import schemas
 from interlingua.server.languages import Languages
 from interlingua.server.settings import ServerSettings
@@ -85,11 +85,14 @@ def describe(settings: ServerSettings, languages: Languages) -> dict[str, Any]:
     _, definitions = models_json_schema(forms, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     for _, form, _ in _POSTS.values():
         _limit(definitions["$defs"][form.__name__]["properties"], settings, languages)
+    inspected = definitions["$defs"][schemas.InspectForm.__name__]["properties"]
+    for name in ("q", "translation"):
+        inspected[name]["maxLength"] = settings.max_inspected
     paths: dict[str, Any] = {
         path: {"post": _post(told, form.__name__, answer)}
         for path, (told, form, answer) in _POSTS.items()
     }
-    paths |= {path: {"post": _question(path, form)} for path, form in _QUESTIONS.items()}
+    paths |= {path: {"post": _question(path, form, settings)} for path, form in _QUESTIONS.items()}
     paths |= {
         path: {"get": _operation(told, {}, _KINDS.get(path, "application/json"))}
         for path, told in _GETS.items()
@@ -157,11 +160,18 @@ def _post(told: str, form: str, answer: dict[str, Any]) -> dict[str, Any]:
     return operation
 
 
-def _question(path: str, form: type[BaseModel]) -> dict[str, Any]:
+def _question(path: str, form: type[BaseModel], settings: ServerSettings) -> dict[str, Any]:
     told = f"Look inside: {path.rpartition('/')[2]}"
     operation = _operation(told, {"type": "object"} if path != "/inspect/best-view" else {})
-    schema = {"schema": {"$ref": f"#/components/schemas/{form.__name__}"}}
-    operation["requestBody"] = {"required": True, "content": {"application/json": schema}}
+    schema: dict[str, Any] = {"$ref": f"#/components/schemas/{form.__name__}"}
+    if issubclass(form, TraceQuestion | TreeQuestion):
+        opened = ["target"] if path == "/inspect/translation" else ["text", "target"]
+        limit = {"maxLength": settings.max_inspected}
+        schema["properties"] = {name: limit for name in opened if name in form.model_fields}
+        if form is TreeQuestion:
+            schema["properties"]["edits"] = {"properties": {"typed": limit}}
+    content = {"application/json": {"schema": schema}}
+    operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 

@@ -58,6 +58,7 @@ class Worker:
         self._writing = Lock()
         self._translators: list[Translator] = []
         self._folders: list[Path] = []
+        self._max_inspected = 0
         self._views: dict[int, Mix] = {}
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
@@ -70,6 +71,7 @@ class Worker:
         """
         from interlingua.translator import Translator
 
+        self._max_inspected = start["max_inspected"]
         for folder in map(Path, start["models"]):
             opened = Translator.load_every(
                 folder,
@@ -119,7 +121,7 @@ class Worker:
     def _looker(self) -> "Looker":
         from interlingua.inspection.looker import Looker
 
-        return Looker(self._translators, self._folders)
+        return Looker(self._translators, self._folders, longest=self._max_inspected)
 
     def say(self, message: Message) -> None:
         """Write one answer; whole, whoever else writes."""
