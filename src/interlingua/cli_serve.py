@@ -11,6 +11,7 @@ from interlingua.server.settings import ServerSettings
 __all__ = ["serve"]
 
 
+_LAST_PORT = 65_535
 _LIMITS, _MACHINE = ServerSettings(), MachineFlags()
 
 
@@ -41,6 +42,10 @@ def serve(
         return
     if not model:
         raise ConfigError("no model is given; name a run folder or a model folder")
+    if not 0 <= port <= _LAST_PORT:
+        raise ConfigError(
+            f"flag --port: {port} is no port; give one from 1 to {_LAST_PORT}, or 0 for one that is free"
+        )
     try:
         from interlingua.server.running import serve as run_server
     except ImportError as error:

@@ -13,6 +13,7 @@ from typing import Any
 from interlingua.errors import InterlinguaError, ModelError
 from interlingua.server.batcher import Batcher
 from interlingua.server.frames import Message, pack, receive
+from interlingua.server.log import tell_event
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
 
@@ -235,13 +236,16 @@ class Engine:
                 failures = 0
                 self._pass_on(message)
             self._process = None
-            await process.wait()
+            status = await process.wait()
             self.restarts += 1
+            tell_event("worker-died", process=process.pid, status=status, restarts=self.restarts)
             while self._process is None:
                 try:
                     process = await self._launch()
-                except (InterlinguaError, OSError):
-                    await asyncio.sleep(_AGAIN[min(failures, len(_AGAIN) - 1)])
+                except (InterlinguaError, OSError) as error:
+                    seconds = _AGAIN[min(failures, len(_AGAIN) - 1)]
+                    tell_event("worker-not-ready", error=type(error).__name__, again_in=seconds)
+                    await asyncio.sleep(seconds)
                     failures += 1
             self._ask_again()
 

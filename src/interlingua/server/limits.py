@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from interlingua.server.log import timestamp
 from interlingua.server.metrics import Metrics
 from interlingua.server.settings import ServerSettings
 
@@ -150,7 +151,7 @@ class _Answer:
     def log(self, route: str) -> None:
         """Write one line about it to standard error."""
         told = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "time": timestamp(),
             "trace": self._number,
             "method": self._scope["method"],
             "route": route,

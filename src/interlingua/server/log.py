@@ -5,14 +5,16 @@ error is told by its kind and its places, and loggers of other packages are not 
 """
 
 import asyncio
+import json
 import logging
 import sys
 import threading
+import time
 import traceback
 from types import TracebackType
 from typing import Any
 
-__all__ = ["hear_only_ourselves", "hear_the_loop", "tell_error"]
+__all__ = ["hear_only_ourselves", "hear_the_loop", "tell_error", "tell_event", "timestamp"]
 
 _LOG = logging.getLogger("interlingua.server")
 _OTHERS = ("asyncio", "multipart", "python_multipart", "uvicorn")
@@ -23,6 +25,16 @@ def tell_error(error: BaseException) -> None:
     """Write one line about an error: its kind, and where it broke."""
     places = [f"{each.name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
     _LOG.error("%s at %s", type(error).__name__, " > ".join(places[-_MOST_PLACES:]) or "nowhere")
+
+
+def tell_event(event: str, **facts: str | float) -> None:
+    """Write one line of JSON about something that happened to the server; ``facts`` hold nothing of a client's."""
+    _LOG.warning("%s", json.dumps({"time": timestamp(), "event": event} | facts))
+
+
+def timestamp() -> str:
+    """Return the time of now as every line of JSON has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def hear_only_ourselves() -> None:
