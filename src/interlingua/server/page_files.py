@@ -50,6 +50,7 @@ def _read(folder: Traversable, path: str, found: dict[str, PageFile]) -> None:
 def routes() -> list[Route]:
     """Return a route for each file: no name in a request is ever made a path."""
     every = read_page() | read_page("reference", "/docs/")
+    every["/favicon.ico"] = every["/icon.svg"]  # asked for beside what names no icon, as /spec
     return [Route(path, _serve(file)) for path, file in sorted(every.items())]
 
 
