@@ -95,7 +95,8 @@ class Looker:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or name
-            raise ConfigError(f"{where}: {first['msg']}") from None
+            told = first["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{where}: {told}") from None
         if name == "models":
             return {"models": [model.names() for model in self._models]}
         if question.model >= len(self._models):

@@ -135,7 +135,11 @@ class TreeEdits:
 
 
 def _whole(text: str) -> str:
-    """Half a surrogate pair, which JSON can write, is no text."""
+    """A text that is too long is refused in words; half a surrogate pair, which JSON can write, is no text."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(
+            f"is too long to be looked into: it has {len(text):,} characters, and at most {LONGEST_TEXT:,} are taken"
+        )
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -143,7 +147,7 @@ def _whole(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_whole), Field(max_length=LONGEST_TEXT)]
+Text = Annotated[str, AfterValidator(_whole), Field(json_schema_extra={"maxLength": LONGEST_TEXT})]
 
 
 class Question(BaseModel):

@@ -234,6 +234,16 @@ def test_what_cannot_be_answered_is_refused(ask: Ask, name: str, content: dict[s
         ask(name, **content)
 
 
+def test_a_text_that_is_too_long_is_refused_in_words(ask: Ask) -> None:
+    with pytest.raises(ConfigError) as refused:
+        ask("steps", text="a" * 3_000)
+    assert str(refused.value) == (
+        "text: is too long to be looked into: it has 3,000 characters, and at most 2,000 are taken"
+    )
+    form = QUESTIONS["steps"].model_json_schema()
+    assert form["properties"]["text"]["maxLength"] == 2_000
+
+
 def test_a_model_folder_alone_has_no_run_to_look_at(translator: Translator, run: Path) -> None:
     looker = Looker([translator], [run / "model"])
     assert looker.answer("about", {})["checkpoints"] == [7]  # it still lies in its run
