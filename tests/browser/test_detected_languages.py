@@ -106,6 +106,7 @@ def test_the_language_of_a_text_is_found_and_its_model_used_in_every_view(look: 
 def test_a_text_in_the_wanted_language_already_is_said_to_be(look: Any) -> None:
     page = look("translate", **{"from": "auto", "to": "en", "t": ENGLISH})
     shows(page, "The text is in English already: choose another language")
+    assert chosen_model(page) == "No model: the text is in English already"
     page.get_by_label("To", exact=True).select_option(label="German")
     shows(page, "English was found")
     page.wait_for_function("() => document.querySelector('#model').value === '2'")
@@ -170,6 +171,7 @@ def test_each_view_of_one_model_says_why_it_is_empty_and_what_fills_it(look: Any
 def test_languages_that_are_not_here_are_said_not_to_lead_anywhere(look: Any) -> None:
     page = look("translate", **{"from": "<img src=x>", "to": "en", "t": "1 2 3"})
     shows(page, "No way leads from <img src=x> to English through the models here")
+    assert chosen_model(page) == "No model: none leads from <img src=x> to English"
     page.get_by_label("From", exact=True).select_option(label="German")
     output_is(page, "3 2 1")
 

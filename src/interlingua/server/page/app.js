@@ -95,8 +95,16 @@ class Page extends HTMLElement {
     this.sentence.lang = spoken(way.source) ?? "en";
     this.model.querySelector("[value='']")?.remove();
     const isOne = way.models.length === 1;
-    if (!isOne) this.model.prepend(h("option", {value: ""}, `${language(way.source)} → ${language(way.target)}${way.models.length ? `, through ${between(way, this.models)}` : ""}`));
+    if (!isOne) this.model.prepend(h("option", {value: ""}, this.toldOf(way)));
     this.model.value = isOne ? String(state.m) : "";
+  }
+
+  /** What stands in the place of a model where there is not one. */
+  toldOf(way) {
+    const [from, to] = [language(way.source), language(way.target)];
+    if (way.source === way.target) return `No model: the text is in ${to} already`;
+    if (!way.models.length) return `No model: none leads from ${from} to ${to}`;
+    return `${from} → ${to}, through ${between(way, this.models)}`;
   }
 
   refresh(names) {
