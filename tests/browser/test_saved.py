@@ -88,7 +88,8 @@ def test_a_saved_page_keeps_what_it_shows_and_offers_nothing_that_needs_a_server
         slider.value = 7;
         slider.dispatchEvent(new Event('change'));
     }""")
-    message = "() => document.querySelector('.message').textContent.includes('Open the live page')"
+    message = """() => [...document.querySelectorAll('.message, .panes [role=alert]')].some(
+        (each) => each.textContent.includes('Open the live page'))"""
     saved.wait_for_function(message)
     assert saved.locator("tr.best td").first.inner_text() == "4 3 2 1"
     assert saved.locator("#beam").input_value() != "7"
@@ -125,7 +126,8 @@ def test_a_saved_page_takes_no_file_and_no_other_model(
     saved, said = opened_offline(browser, path)
     saved.wait_for_selector("tbody tr")
     assert saved.get_by_label("Model", exact=True).is_disabled()
-    message = "() => document.querySelector('.message').textContent.includes('Open the live page')"
+    message = """() => [...document.querySelectorAll('.message, .panes [role=alert]')].some(
+        (each) => each.textContent.includes('Open the live page'))"""
     for view, button, place, text in (
         ("Test set", "#lines-file", "#lines", "1 2 3\n7 8\n"),
         ("Translate", "#source-file", "#source", "1 2 3 4"),

@@ -202,6 +202,42 @@ def test_a_file_of_subtitles_is_translated_as_a_file(look: Any) -> None:
     assert "00:00:03,000 --> 00:00:04,000" in translated
     assert page.get_by_label("Text to translate").input_value() == TEXT
     wait_text(page, ".output", "4 3 2 1")
+    assert button.count() == 1
+    page.get_by_label("Text to translate").fill("7 8 9")
+    wait_text(page, ".output", "9 8 7")
+    assert "film" not in page.locator(".panes").inner_text()
+
+
+DROP_UTF16 = """element => {
+    const carried = new DataTransfer();
+    const bytes = new Uint8Array([0xFF, 0xFE, ...[..."1 2 3\\n"].flatMap((each) => [each.charCodeAt(0), 0])]);
+    carried.items.add(new File([bytes], 'wide.txt'));
+    element.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: carried}));
+}"""
+
+
+def test_a_text_in_another_encoding_is_left_to_the_server(look: Any) -> None:
+    page = look("translate")
+    page.evaluate(DROP_UTF16, page.locator("#source").element_handle())
+    with page.expect_download() as started:
+        page.get_by_role("button", name=re.compile("Download wide_.*txt")).click()
+    assert Path(started.value.path()).read_text() == "3 2 1\n"
+    assert page.get_by_label("Text to translate").input_value() == TEXT
+
+
+def test_what_is_wrong_with_a_file_is_said_where_it_was_dropped(browser: Any, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}/#translate?t=1+2+3+4")
+    wait_text(page, ".output", "4 3 2 1")
+    alert = page.locator(".panes section").first.locator("[role=alert]")
+    drop(page, "#source", "film.docx", "no archive")
+    wait_text(page, ".panes [role=alert]", "Invalid request: ")
+    box, pane = alert.bounding_box(), page.locator("#source").bounding_box()
+    assert 0 < box["y"] - pane["y"] - pane["height"] < 120
+    page.get_by_label("Text to translate").fill("7 8 9")
+    wait_text(page, ".output", "9 8 7")
+    assert not alert.inner_text()
+    page.close()
 
 
 def test_what_is_no_text_is_refused_and_said(look: Any) -> None:
@@ -209,7 +245,7 @@ def test_what_is_no_text_is_refused_and_said(look: Any) -> None:
     page.locator("#source-file").set_input_files(
         {"name": "a.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04\xff\x00"}
     )
-    wait_text(page, ".message", "a.zip is no text")
+    wait_text(page, ".panes [role=alert]", "a.zip is no text")
     assert page.get_by_label("Text to translate").input_value() == TEXT
     page.get_by_role("link", name="Test set").click()
     drop(page, "#lines", "b.docx", "PK\x00")

@@ -331,10 +331,22 @@ def _ids_of(tokenizer: Tokenizer, text: str, pieces: Sequence[str]) -> list[int]
 def _offsets_by_decoding(
     tokenizer: Tokenizer, ids: Sequence[int], text: str
 ) -> list[tuple[int, int]]:
-    """Return the span of ``text`` that each id adds; half of a character counts as the whole."""
-    ends = [len(tokenizer.decode(ids[: i + 1])) for i in range(len(ids))]
-    ends = [min(end, len(text)) for end in ends]
-    return [(min(start, end), end) for start, end in zip([0, *ends], ends, strict=False)]
+    """Return the span of ``text`` that each id adds; those that spell one character together all have that character's span.
+
+    Where a prefix of ``ids`` ends within a character, its text ends in U+FFFD, and only what stands before that is known.
+    """
+    spans, done, broken = [], 0, "\N{REPLACEMENT CHARACTER}"
+    for number in range(1, len(ids) + 1):
+        decoded = tokenizer.decode(ids[:number])
+        is_half = decoded.endswith(broken)
+        is_within = is_half and not text.startswith(decoded)
+        known = len(decoded.rstrip(broken)) if is_within else len(decoded)
+        end = min(known + 1 if is_within else known, len(text))
+        # More of a character that never becomes whole: it is in the text as U+FFFD already.
+        begins = done - 1 if is_half and done == end > 0 else min(done, end)
+        spans.append((begins, end))
+        done = min(known, end)
+    return spans
 
 
 def _shortest(weights: Float[np.ndarray, "H T S"]) -> Any:

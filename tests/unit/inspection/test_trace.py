@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from interlingua.errors import ConfigError, ModelError
-from interlingua.inspection.trace import TRACE_VERSION, Trace, trace_translation
+from interlingua.inspection.trace import (
+    TRACE_VERSION,
+    Trace,
+    _offsets_by_decoding,
+    trace_translation,
+)
 from interlingua.model.attention import MultiHeadAttention, attention_weights
 from interlingua.translator import Translator
 
@@ -104,6 +109,21 @@ def test_a_searched_trace_holds_what_search_wrote(translator: Translator) -> Non
         assert last_end <= token.start + 1
         assert token.start <= token.end <= len(trace.target)
         last_end = token.end
+
+
+@pytest.mark.parametrize("text", ["the 猫 sees 😀😀 5%.", "猫が寝る", "ñ", "the dog"])
+def test_what_search_wrote_has_offsets_as_what_was_read(translator: Translator, text: str) -> None:
+    """The bytes of one character together have its span, whichever of both ways it came."""
+    tokenizer = translator.tokenizers.target
+    cut = tokenizer.encode(text)
+    assert any(piece.startswith("<0x") for piece in tokenizer.tokens(cut.ids)) is (
+        not text.isascii()
+    )
+    assert _offsets_by_decoding(tokenizer, cut.ids, text) == cut.offsets
+    if not text.isascii():  # the search stopped within the last character
+        *ids, _ = tokenizer.encode("a 猫").ids
+        offsets = _offsets_by_decoding(tokenizer, ids, tokenizer.decode(ids))
+        assert offsets[-1] == offsets[-2] == (2, 3)
 
 
 def test_dropout_is_off_and_the_model_is_left_as_it_was(translator: Translator) -> None:

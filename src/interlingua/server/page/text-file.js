@@ -9,13 +9,13 @@ export function fileButton(id, accept, open) {
     h("label", {for: id, class: "button"}, "Open a file")];
 }
 
-/** The text of a file; `others` names what else could be taken. What is no text is refused, never shown as signs. */
-export async function readText(file, others = "") {
+/** The text of a file, or nothing where it is no text in UTF-8: that is never shown as signs. */
+export async function plainText(file) {
   if (isExported) throw new Refused(SAVED);
-  let text = "\0";
   try {
-    text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
-  } catch { /* no UTF-8 */ }
-  if (text.includes("\0")) throw new Refused(`${file.name} is no text in UTF-8${others}.`);
-  return text;
+    const text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
 }

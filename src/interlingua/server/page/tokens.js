@@ -2,11 +2,17 @@
 
 import {word} from "./dom.js";
 
+/** The text that a group of tokens covers: their places are counted in characters, not in halves of surrogate pairs. */
+export function textOf(text, tokens, group) {
+  return Array.from(text).slice(tokens[group[0]].start, tokens[group.at(-1)].end).join("");
+}
+
 /** Groups of token places, one a word; the end symbol stands alone. */
 export function wordsOf(text, tokens) {
-  const groups = [];
+  const groups = [], characters = Array.from(text);
   tokens.forEach((token, place) => {
-    const begins = place === 0 || /^\s/.test(text.slice(token.start, token.end)) || token.start === token.end;
+    const isRest = place > 0 && token.start < tokens[place - 1].end; // of a character that the token before began
+    const begins = place === 0 || token.start === token.end || (!isRest && /\s/.test(characters[token.start]));
     if (begins) groups.push([place]);
     else groups.at(-1).push(place);
   });
@@ -18,8 +24,10 @@ export function isShown(tokens, group) {
   return tokens[group[0]].start !== tokens[group.at(-1)].end;
 }
 
-/** The label of a group of tokens. */
-export function label(tokens, group) {
+/** What a group of tokens is called: the text that it covers, or its pieces where that is none, or half a character. */
+export function label(text, tokens, group) {
+  const covered = textOf(text, tokens, group).trim();
+  if (covered && !covered.includes("\uFFFD")) return covered;
   return group.map((place) => tokens[place].text).join("").replaceAll("▁", " ").trim() || word(tokens[group[0]].text);
 }
 
@@ -31,10 +39,10 @@ export function byWords(values, rows, columns) {
 
 /** The words of both sides of an opened sentence, how much each of the target looks at each of the source, and which belong together. */
 export function alignedWords(part) {
-  const named = (tokens) => (group) => ({group, text: label(tokens, group)});
-  const sources = wordsOf(part.source, part.source_tokens).slice(0, -1).map(named(part.source_tokens));
+  const named = (text, tokens) => (group) => ({group, text: label(text, tokens, group)});
+  const sources = wordsOf(part.source, part.source_tokens).slice(0, -1).map(named(part.source, part.source_tokens));
   const targets = wordsOf(part.target, part.target_tokens).filter((group) => isShown(part.target_tokens, group))
-    .map(named(part.target_tokens)).map((each) => ({...each, probability: Math.exp(Math.min(...each.group.map((place) => part.log_probabilities[place])))}));
+    .map(named(part.target, part.target_tokens)).map((each) => ({...each, probability: Math.exp(Math.min(...each.group.map((place) => part.log_probabilities[place])))}));
   const looks = targets.map((target) => sources.map((source) =>
     target.group.reduce((sum, t) => sum + source.group.reduce((inner, c) => inner + part.alignment[t][c], 0), 0) / target.group.length));
   return {sources, targets, looks, linked: (t, c) => looks[t][c] >= 0.5 * Math.max(...looks[t]) && looks[t][c] > 0.1};

@@ -76,8 +76,10 @@ class Attention extends View {
     let labels = [rows.map((token) => word(token.text)), columns.map((token) => word(token.text))];
     let shown = values;
     if (state.words) {
-      const groups = [wordsOf(rowText, rows), state.kind === "decoder" ? columns.map((_, place) => [place]) : wordsOf(columnText, columns)];
-      labels = [groups[0].map((group) => label(rows, group)), groups[1].map((group) => label(columns, group))];
+      const begun = state.kind === "decoder" ? 1 : 0; // the begin symbol is a column of its own
+      const groups = [wordsOf(rowText, rows),
+        [...begun ? [[0]] : [], ...wordsOf(columnText, columns.slice(begun)).map((group) => group.map((place) => place + begun))]];
+      labels = [groups[0].map((group) => label(rowText, rows, group)), groups[1].map((group) => label(columnText, columns, group))];
       shown = byWords(values, ...groups);
     }
     const most = signed ? Math.max(1e-9, ...shown.flat().map(Math.abs)) : 1;

@@ -2,9 +2,9 @@
 
 import {h, s, beginning, choice, number} from "./dom.js";
 import {state, set} from "./state.js";
-import {LONGEST, ask, isExported} from "./api.js";
+import {LONGEST, Refused, ask, isExported} from "./api.js";
 import {View} from "./view.js";
-import {fileButton, readText} from "./text-file.js";
+import {fileButton, plainText} from "./text-file.js";
 
 const AT_ONCE = 16, MOST = 2000, SHOWN = 200;
 
@@ -56,7 +56,9 @@ class FileView extends View {
 
   async open(file) {
     if (!file) return;
-    this.input.value = await readText(file);
+    const text = await plainText(file);
+    if (text === null) throw new Refused(`${file.name} is no text in UTF-8.`);
+    this.input.value = text;
     this.start();
   }
 

@@ -2,12 +2,12 @@
 
 import {h, beginning, debounce, doubt, language, percent, spoken} from "./dom.js";
 import {state, set, switches} from "./state.js";
-import {LONGEST, ask, isExported, settings, translateFile} from "./api.js";
+import {LONGEST, Refused, ask, isExported, settings, translateFile} from "./api.js";
 import {save} from "./export.js";
 import {View} from "./view.js";
-import {alignedWords, isShown, label, wordsOf} from "./tokens.js";
+import {alignedWords, isShown, label, textOf, wordsOf} from "./tokens.js";
 import {wordsPicture} from "./pictures.js";
-import {fileButton, readText} from "./text-file.js";
+import {fileButton, plainText} from "./text-file.js";
 import {FIND, between, chooseLanguages, eachModel, sourcesOf, targetsOf, toldOfFound, wanted, whyNotOne} from "./ways.js";
 
 const REMEMBERED = 20, FORMATS = [".txt", ".html", ".htm", ".srt", ".odt", ".docx"];
@@ -17,6 +17,7 @@ let past = [];
 class Translate extends View {
   watches = ["m", "t", "sw", "pin", "whole", "alt", "probs"];
   takesAnyWay = true;
+  fileBeside = null;
 
   build() {
     const later = debounce((t) => set({t}), 180);
@@ -24,9 +25,10 @@ class Translate extends View {
     settings().then(({charLimit}) => { this.limit = charLimit > 0 ? charLimit : Infinity; });
     this.input = h("textarea", {id: "source", rows: 5, value: state.t, spellcheck: "false", "aria-describedby": "drop-hint",
       oninput: (event) => later(this.fit(event.target.value)), readonly: isExported});
-    const file = fileButton("source-file", `${FORMATS.join(",")},text/plain`, (chosen) => this.attempt(() => this.open(chosen)));
+    const file = fileButton("source-file", `${FORMATS.join(",")},text/plain`, (chosen) => this.take(() => this.open(chosen)));
     this.cutNote = h("div", {class: "row quiet", role: "status"});
     this.fileNote = h("p", {class: "row", role: "status"});
+    this.fileFault = h("p", {role: "alert"});
     const choose = () => this.attempt(() => this.chooseLanguages());
     [this.from, this.to] = ["from", "to"].map((id) => h("select", {id, disabled: isExported, onchange: choose}));
     this.found = h("span", {class: "quiet", role: "status"});
@@ -41,11 +43,11 @@ class Translate extends View {
       h("div", {class: "panes", ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); },
         ondrop: (event) => this.drop(event)},
         h("section", {}, h("h2", {class: "hidden"}, "Text"), h("p", {class: "row"}, h("label", {for: "from"}, "From"), this.from, this.found), h("label", {for: "source", class: "hidden"}, "Text to translate"), this.input,
-          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a file: text, .docx, .odt, .html or .srt. ", file), this.cutNote),
+          h("p", {class: "row quiet", id: "drop-hint"}, "Write, paste, or drop a file: text, .docx, .odt, .html or .srt. ", file), this.fileFault, this.fileNote, this.cutNote),
         h("section", {}, h("h2", {class: "hidden"}, "Translation"), h("p", {class: "row"}, h("label", {for: "to"}, "To"), this.to, this.through), this.output,
           h("p", {class: "row"}, h("label", {class: "check"}, this.probabilities, " Colour words by probability"),
             h("button", {type: "button", onclick: () => this.copy()}, "Copy")))),
-      this.fileNote, this.panel, this.aligned,
+      this.panel, this.aligned,
       h("details", {}, h("summary", {}, "History"), this.past),
     ];
   }
@@ -54,19 +56,39 @@ class Translate extends View {
     const [file] = event.dataTransfer.files;
     if (!file) return;
     event.preventDefault();
-    this.attempt(() => this.open(file));
+    this.take(() => this.open(file));
+  }
+
+  /** Do something with a file; what cannot be done is said beside the text, where the file was dropped. */
+  async take(run) {
+    this.forgetFile();
+    try {
+      await run();
+    } catch (error) {
+      this.complain(error, this.fileFault);
+      this.fileFault.scrollIntoView({block: "nearest"});
+    }
+    this.fileBeside = state.t;
+  }
+
+  /** What was said of a file stands as long as the text that it was said beside. */
+  forgetFile() {
+    this.fileBeside = null;
+    this.fileFault.textContent = "";
+    this.fileNote.replaceChildren();
   }
 
   /** A text goes into the left pane; what is more than text is translated as it is, to be taken away. */
   async open(file) {
     if (!file) return;
     const {supportedFilesFormat: formats = FORMATS} = await settings();
-    const suffix = /\.[^.]*$/.exec(file.name.toLowerCase())?.[0];
-    if (suffix !== ".txt" && formats.includes(suffix)) {
-      await this.translate(file);
+    const suffix = /\.[^.]*$/.exec(file.name.toLowerCase())?.[0], isKnown = formats.includes(suffix);
+    const text = isKnown && suffix !== ".txt" ? null : await plainText(file);
+    if (text === null && isKnown) {
+      await this.translate(file); // a .txt too, should it be text in another encoding
       return;
     }
-    const text = await readText(file, `, and no file of a kind that can be translated: ${formats.join(", ")}`);
+    if (text === null) throw new Refused(`${file.name} is no text in UTF-8, and no file of a kind that can be translated: ${formats.join(", ")}.`);
     set({t: this.fit(text, suffix === ".txt" ? file : null)}, {remember: true});
     this.input.value = state.t;
   }
@@ -87,7 +109,7 @@ class Translate extends View {
     const fitting = beginning(text, this.limit);
     this.cutNote.replaceChildren(...fitting === text ? [] : [
       h("span", {}, `The text was cut: of ${text.length.toLocaleString("en")} characters the first ${fitting.length.toLocaleString("en")} are here.`),
-      ...file ? [h("button", {type: "button", onclick: () => this.attempt(() => this.translate(file))}, "Translate the whole file")] : []]);
+      ...file ? [h("button", {type: "button", onclick: () => this.take(() => this.translate(file))}, "Translate the whole file")] : []]);
     if (fitting !== text) this.input.value = fitting;
     return fitting;
   }
@@ -107,6 +129,7 @@ class Translate extends View {
     offer(this.from, [[FIND, "Detect language"], ...sourcesOf(this.ways).map((code) => [code, language(code)])], source);
     offer(this.to, targetsOf(this.ways, source).map((code) => [code, language(code)]), target);
     if (document.activeElement !== this.input) this.input.value = state.t;
+    if (this.fileBeside !== null && this.fileBeside !== state.t) this.forgetFile();
   }
 
   async chooseLanguages() {
@@ -181,8 +204,7 @@ class Translate extends View {
     if (part.target_tokens) {
       for (const group of wordsOf(part.target, part.target_tokens)) {
         if (!isShown(part.target_tokens, group)) continue;
-        const tokens = group.map((place) => part.target_tokens[place]);
-        const text = part.target.slice(tokens[0].start, tokens.at(-1).end);
+        const text = textOf(part.target, part.target_tokens, group);
         const probability = Math.exp(Math.min(...group.map((place) => part.log_probabilities[place])));
         pieces.push(/^\s/.test(text) ? " " : "", h("span", {class: `word doubt-${doubt(probability)}`, title: `${text.trim()}: ${percent(probability)}`}, text.trim()));
       }
@@ -210,7 +232,7 @@ class Translate extends View {
       onfocus: () => mark(side, place, true), onblur: () => mark(side, place, false)});
     const sourceSpans = sources.map(({text}, place) => h("button", {type: "button", class: "chip plain", ...hook("source", place),
       "aria-label": `${text}: with ${targets.flatMap((target, t) => linked(t, place) ? [target.text] : []).join(", ") || "nothing"}`}, text));
-    const targetButtons = targets.map(({group, text, probability}, place) => h("button", {type: "button", class: `chip doubt-${doubt(probability)}`, ...hook("target", place),
+    const targetButtons = targets.map(({group, text, probability}, place) => h("button", {type: "button", class: `chip${state.probs ? ` doubt-${doubt(probability)}` : ""}`, ...hook("target", place),
       onclick: () => this.attempt(() => this.alternatives(part, group)),
       "aria-label": `${text}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [source.text] : []).join(", ") || "nothing"}; other words`}, text));
     return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang)}, sourceSpans), h("p", {lang: spoken(model.target_lang)}, targetButtons));
@@ -229,7 +251,7 @@ class Translate extends View {
     };
     this.panel.hidden = false;
     this.panel.replaceChildren(
-      h("p", {}, "In place of ", h("strong", {}, label(part.target_tokens, group)), ", what the model had in mind:"),
+      h("p", {}, "In place of ", h("strong", {}, label(part.target, part.target_tokens, group)), ", what the model had in mind:"),
       h("p", {class: "row", lang: spoken(this.models[state.m].target_lang)}, words.map(({ids, text, log_probability}) => h("button", {type: "button", class: "chip",
         onclick: () => this.attempt(() => choose(ids))}, text, h("small", {}, ` ${percent(Math.exp(log_probability))}`)))),
       h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before, whole: true}, {remember: true})}, "Open the beam tree here"),

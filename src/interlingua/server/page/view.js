@@ -107,9 +107,9 @@ export class View extends HTMLElement {
     }
   }
 
-  /** Say in the message line why something did not work. */
-  complain(error) {
+  /** Say why something did not work, in the message line or where it belongs. */
+  complain(error, where = this.message) {
     if (!(error instanceof Refused)) console.error(error);
-    this.message.textContent = error instanceof Refused ? error.message : `Something went wrong here: ${error.message}`;
+    where.textContent = error instanceof Refused ? error.message : `Something went wrong here: ${error.message}`;
   }
 }
