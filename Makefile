@@ -200,6 +200,10 @@ prove-clean: $(READY) ## a million pairs cleaned and examined: time, and memory 
 prove-doctor: $(READY) ## 400 faults put into real corpora, anew each time: what doctor finds; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_doctor.py
 
+.PHONY: prove-markup
+prove-markup: $(READY) ## elements keep their words: each noun and adjective of the demo's test set in one, or with RUN (two minutes)
+	$(BIN)/python benchmarks/prove_markup.py $(RUN)
+
 .PHONY: prove-server bench-serving bench-page
 prove-server: $(READY) ## 100,000 random requests, ten times too many for a minute, 500 slow clients, 1,000 that leave (twenty minutes)
 	$(BIN)/python benchmarks/prove_server.py

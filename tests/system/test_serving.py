@@ -352,6 +352,10 @@ def test_markup_comes_through(server: RunningServer) -> None:
         ).json
         assert re.findall("<[^>]*>", answer["translatedText"]) == re.findall("<[^>]*>", document)
         assert answer["translatedText"].count("&amp;") == 1
+    inside = server.post(
+        "/translate", q="<p>3&amp;4 5</p>", source="digits", target="reverse", format="html"
+    ).json["translatedText"]
+    assert "&amp;" in inside
 
 
 @pytest.mark.parametrize("digits", ["1 2 3 4 5", "9 2 7 3", "6 5 8 1 2 4"])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from interlingua.requests.sentences import Sentence, split_sentences
 from interlingua.server.engine import Engine, ServedModel
-from interlingua.server.markup import Dialect, Run, escape_like, read_markup
+from interlingua.server.markup import Dialect, Run, escape_like, loses_entities, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
 from interlingua.server.translation import is_translatable, translate_sentences
 
@@ -38,13 +38,36 @@ async def translate_markup(
     done = list(documents)
     for model in way:
         pieces = [read_markup(document, dialect) for document in done]
-        runs = [piece for of_one in pieces for piece in of_one if isinstance(piece, Run)]
-        found = iter(await translate_runs(engine, model, runs))
-        done = [
-            "".join(next(found) if isinstance(piece, Run) else piece for piece in of_one)
-            for of_one in pieces
+        found = await _translate_pieces(engine, model, pieces)
+        runs = [run for of_one in pieces for run in of_one if isinstance(run, Run)]
+        lost = [
+            number
+            for number, (run, written) in enumerate(zip(runs, found, strict=True))
+            if loses_entities(run, written, dialect)
         ]
+        kept = [read_markup(runs[number].source, dialect, keep_words=True) for number in lost]
+        again = _joined(kept, await _translate_pieces(engine, model, kept))
+        for number, written in zip(lost, again, strict=True):
+            found[number] = written
+        done = _joined(pieces, found)
     return done
+
+
+async def _translate_pieces(
+    engine: Engine, model: ServedModel, documents: Sequence[Sequence[str | Run]]
+) -> list[str]:
+    """Translate the runs of all documents."""
+    runs = [piece for pieces in documents for piece in pieces if isinstance(piece, Run)]
+    return await translate_runs(engine, model, runs)
+
+
+def _joined(documents: Sequence[Sequence[str | Run]], found: Sequence[str]) -> list[str]:
+    """Put documents together with what their runs became."""
+    texts = iter(found)
+    return [
+        "".join(next(texts) if isinstance(piece, Run) else piece for piece in pieces)
+        for pieces in documents
+    ]
 
 
 async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]) -> list[str]:

@@ -6,11 +6,22 @@ What is inside a run (bold, links, pictures) moves with its words; everything el
 
 import html
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.entities import html5
 
-__all__ = ["HTML", "XML", "Dialect", "Node", "Run", "escape_like", "read_markup"]
+__all__ = [
+    "HTML",
+    "XML",
+    "Dialect",
+    "Node",
+    "Run",
+    "escape_like",
+    "loses_entities",
+    "read_markup",
+]
 
 _TOKEN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![^>]*>"
@@ -26,6 +37,8 @@ _HTML_ENTITY = re.compile(
     rf"{_ENTITY.pattern}|&(?:#\d{{1,7}}(?!\d)|#[xX][0-9a-fA-F]{{1,6}}(?![0-9a-fA-F])|{'|'.join(_BARE)})"
 )
 """In HTML a number, and a name that is older than the fifth edition, is an entity without its semicolon too."""
+_MARKS = frozenset("&@#%*/\\\u00a7\u00b6")
+"""Punctuation that is as good as a symbol."""
 _BEFORE_DOCUMENTS = ("<!doctype", "<?xml")
 
 
@@ -171,14 +184,15 @@ class _Token:
     written: str = ""
 
 
-def read_markup(document: str, dialect: Dialect) -> list[str | Run]:
+def read_markup(document: str, dialect: Dialect, *, keep_words: bool = False) -> list[str | Run]:
     """Cut a document; what is put together again without a change is the document.
 
     Args:
         document: HTML or XML; what is not well-formed is kept as it is.
         dialect: what the names of its elements mean.
+        keep_words: leave a word as it is that has an entity inside which is no letter and no apostrophe (``AT&amp;T``).
     """
-    tokens = list(_tokens(document, dialect))
+    tokens = list(_tokens(document, dialect, keep_words=keep_words))
     _pair(tokens)
     pieces: list[str | Run] = []
     run: list[_Token] = []
@@ -200,14 +214,32 @@ def escape_like(text: str, entities: dict[str, str]) -> str:
     return "".join(escaped.get(character, character) for character in text)
 
 
-def _tokens(document: str, dialect: Dialect) -> Iterator[_Token]:
+def loses_entities(run: Run, written: str, dialect: Dialect) -> bool:
+    """Whether a translation lacks marks that its run has as entities, as one inside a word may be lost with it."""
+    return bool(_marks(run.source, dialect) - _marks(written, dialect))
+
+
+def _marks(markup: str, dialect: Dialect) -> Counter[str]:
+    """Count what is written as entities outside of tags and is no part of a language's spelling."""
+    characters = [
+        html.unescape(each[0]) for each in dialect.entity.finditer(_TOKEN.sub("", markup))
+    ]
+    return Counter(filter(_is_mark, characters))
+
+
+def _is_mark(character: str) -> bool:
+    """Whether a character inside a word belongs to no language's spelling: not so letters, apostrophes, hyphens, spaces."""
+    return character in _MARKS or all(unicodedata.category(each)[0] == "S" for each in character)
+
+
+def _tokens(document: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_Token]:
     at = 0
     while at < len(document):
         found = _TOKEN.search(document, at)
         if found is None:
-            yield from _text_tokens(document[at:], dialect)
+            yield from _text_tokens(document[at:], dialect, keep_words=keep_words)
             return
-        yield from _text_tokens(document[at : found.start()], dialect)
+        yield from _text_tokens(document[at : found.start()], dialect, keep_words=keep_words)
         at = _end_of_untouched(document, found, dialect)
         raw = document[found.start() : at]
         name = found["name"] or ""
@@ -243,22 +275,37 @@ def _end_of_untouched(document: str, tag: re.Match[str], dialect: Dialect) -> in
     return tag.end()
 
 
-def _text_tokens(text: str, dialect: Dialect) -> Iterator[_Token]:
+def _text_tokens(text: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_Token]:
     """Cut text where an entity stands for something that is no part of a word: that is kept as it is."""
     at = 0
     for entity in dialect.entity.finditer(text):
         character = html.unescape(entity[0])
-        around = text[entity.start() - 1 : entity.start()] + text[entity.end() : entity.end() + 1]
+        start, end = entity.span()
+        around = text[start - 1 : start] + text[end : end + 1]
         is_inside = len(around) == 2 and around.isalnum()
         is_letter = character.isalpha() or character.isdecimal()
-        if character == entity[0] or is_letter or is_inside:
+        if start < at or character == entity[0] or is_letter:
             continue
-        if entity.start() > at:
-            yield _Token("text", text[at : entity.start()])
-        yield _Token("void", entity[0], written=_closed(entity[0]))
-        at = entity.end()
+        if is_inside and not (keep_words and _is_mark(character)):
+            continue
+        if is_inside:
+            start, end = _word_around(text, start, end, at)
+        if start > at:
+            yield _Token("text", text[at:start])
+        kept = text[start:end]
+        yield _Token("void", kept, written=kept if is_inside else _closed(kept))
+        at = end
     if at < len(text):
         yield _Token("text", text[at:])
+
+
+def _word_around(text: str, start: int, end: int, least: int) -> tuple[int, int]:
+    """Return where the word begins and ends that has text from ``start`` to ``end`` inside."""
+    while start > least and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return start, end
 
 
 def _pair(tokens: list[_Token]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.requests.sentences import split_sentences
-from interlingua.server.markup import HTML, XML, Dialect, Run, read_markup
+from interlingua.server.markup import HTML, XML, Dialect, Run, loses_entities, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
 from interlingua.server.word_links import fair, links_of
 
@@ -92,6 +92,18 @@ def test_an_entity_without_its_semicolon_is_written_with_it() -> None:
         translated = translate(document, backwards=backwards)
         ElementTree.fromstring(translated.replace("&copy;", ""))
         assert [translated.count(each) for each in ("&amp;", "&copy;", "&lt;")] == [2, 1, 1]
+
+
+def test_a_word_with_an_entity_inside_is_kept_whole_where_it_would_be_lost() -> None:
+    document = "<p>see x&lt;y, <b>and</b> AT&ampT don&#39;t</p>"
+    _, run, _ = read_markup(document, HTML)
+    assert isinstance(run, Run)
+    assert loses_entities(run, "SEE X, <b title='&lt;'>AND</b> AT&amp;T DONT", HTML)
+    assert not loses_entities(run, "SEE X&lt;Y <b>AND</b> AT&amp;T DONT", HTML)
+    _, kept, _ = read_markup(document, HTML, keep_words=True)
+    assert isinstance(kept, Run)
+    assert kept.text == "see  and  don't"
+    assert _write(kept, backwards=False) == "SEE x&lt;y, <b>AND</b> AT&ampT DON&#39;T"
 
 
 def test_xml_has_no_entity_without_a_semicolon() -> None:
