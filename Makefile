@@ -59,12 +59,13 @@ test-runtimes: runtimes ## exports opened by transformers.js in Node.js, by Chro
 test-browser: $(BROWSER_READY) ## the page in Chromium, on a desk and on a phone (minutes)
 	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser
 
-check: $(READY) ## format, lint, types, imports, spelling
+check: $(READY) ## format, lint, types, imports, spelling, and that every test can be collected
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	@told=$$($(BIN)/python -m pytest --collect-only -q 2>&1) || { echo "$$told" | tail -n 40; exit 1; }
 
 format: $(READY) ## rewrite what `make check` would complain about
 	$(BIN)/ruff format .

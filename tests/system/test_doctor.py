@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli import _build_app, main
+from interlingua.cli import COMMAND_LINE, main
 from interlingua.cli_flags import spell_out
 
 Capture = pytest.CaptureFixture[str]
@@ -174,7 +174,7 @@ def test_every_remedy_can_be_typed(tmp_path: Path, capsys: Capture) -> None:
         *("unequal-lines", "empty", "copied", "length-ratio", "long-line", "number-mismatch", "mixed-script"),
         *("wrong-language", "encoding", "duplicate", "near-duplicate", "leakage", "repeated-source", "too-small"),
     }  # fmt: skip
-    parse = _build_app().parse_args
+    parse = COMMAND_LINE.build_app().parse_args
     for finding in found:
         for command in re.findall(r"interlingua .*", finding["remedy"]):
             parse(spell_out(shlex.split(command)[1:]), exit_on_error=False, print_error=False)
