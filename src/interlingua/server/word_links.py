@@ -36,15 +36,12 @@ _LEAST_WEIGHT = 0.01
 
 
 class WordLinks(NamedTuple):
-    """Words that belong together, source and target, counted from 0.
-
-    Attributes:
-        sure: each target word with the source word that it comes from.
-        spare: each source word that none comes from, with the target word that looks at it most.
-    """
+    """Words that belong together, source and target, counted from 0."""
 
     sure: list[Link]
+    """Each target word with the source word that it comes from."""
     spare: list[Link]
+    """Each source word that none comes from, with the target word that looks at it most."""
 
 
 def choose_views(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Mix:
