@@ -10,8 +10,9 @@ import pytest
 COMMAND = """
 import signal, sys, time
 from interlingua import cli
+from interlingua.cli_dispatch import CommandLine
 sys.argv[1:] = ["translate"]
-cli._run = lambda arguments: __import__(SYS_ARGV) and time.sleep(20)
+CommandLine.run = lambda self, arguments: __import__(SYS_ARGV) and time.sleep(20)
 sys.exit(cli.main())
 """
 SWALLOWS = """
@@ -82,7 +83,8 @@ def test_a_training_that_began_after_the_import_is_told_of_it(tmp_path: Path) ->
 LEAVES = """
 import atexit, os
 from interlingua import cli
-cli._run = lambda arguments: 0
+from interlingua.cli_dispatch import CommandLine
+CommandLine.run = lambda self, arguments: 0
 atexit.register(lambda: os.kill(os.getpid(), {number}))
 raise SystemExit(cli.main())
 """
