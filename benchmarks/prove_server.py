@@ -7,6 +7,7 @@ The model is the golden one of the tests, so that nothing is trained. What it mu
 
 import argparse
 import re
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 from running_server import GOLDEN, RunningServer, serving
 from server_attacks import attack_slowly, fuzz, leave, overload, percentile
 
+ROUNDS = 3
 FLAGS = ("--max-per-client", "100000")
 TEXT = "3 1 2 4 5. " * 400
 """A page, so that it is the model that has too much to do, and not this script, which shares its cores."""
@@ -54,9 +56,9 @@ def main() -> int:
 
 
 def prove_overload(server: RunningServer, seconds: float) -> bool:
-    """Find what can be answered, then ask for ten times as much.
+    """Find what can be answered, then ask for ten times as much; three times, as a machine that others share changes its speed.
 
-    What can be answered is the mean of before and after, as a machine that others share is not always equally fast.
+    What can be answered is the mean of before and after each time; the median of the three shares counts.
     """
     rough = 0.0
     for rate in (5, 10, 20, 40, 80, 160):
@@ -65,20 +67,26 @@ def prove_overload(server: RunningServer, seconds: float) -> bool:
         if load.refused or load.goodput < 0.9 * rate:
             break
     calm = overload(server, TEXT, rate=0.8 * rough, seconds=10)
-    before = overload(server, TEXT, rate=1.2 * rough, seconds=15)
+    print(f"calm: p99 {1000 * percentile(calm.answered, 99):.0f} ms")
+    before = overload(server, TEXT, rate=1.2 * rough, seconds=15).goodput
     held = memory_of(server)
-    load = overload(server, TEXT, rate=10 * rough, seconds=seconds)
-    grown = memory_of(server) - held
-    after = overload(server, TEXT, rate=1.2 * rough, seconds=15)
-    capacity = (before.goodput + after.goodput) / 2
-    refusal = 1000 * percentile(load.refused, 99)
-    print(
-        f"capacity {capacity:.1f} a second (before {before.goodput:.1f}, after {after.goodput:.1f}); at ten times that: {load.goodput:.1f} answered a second "
-        f"({load.goodput / capacity:.0%}), p99 {1000 * percentile(load.answered, 99):.0f} ms "
-        f"(calm: {1000 * percentile(calm.answered, 99):.0f} ms), {len(load.refused):,} refused in p99 {refusal:.0f} ms, "
-        f"{load.lost:,} without an answer, memory grown by {grown:.0f} MB"
-    )
-    return load.goodput >= 0.9 * capacity and refusal <= 50 and not load.lost and grown < 256
+    shares, kept = [], []
+    for _ in range(ROUNDS):
+        load = overload(server, TEXT, rate=10 * rough, seconds=seconds)
+        grown = memory_of(server) - held
+        after = overload(server, TEXT, rate=1.2 * rough, seconds=15).goodput
+        capacity = (before + after) / 2
+        refusal = 1000 * percentile(load.refused, 99)
+        shares.append(load.goodput / capacity)
+        kept.append(refusal <= 50 and not load.lost and grown < 256)
+        print(
+            f"capacity {capacity:.1f} a second (before {before:.1f}, after {after:.1f}); at ten times that: {load.goodput:.1f} "
+            f"answered a second ({shares[-1]:.0%}), p99 {1000 * percentile(load.answered, 99):.0f} ms, {len(load.refused):,} refused "
+            f"in p99 {refusal:.0f} ms, {load.lost:,} without an answer, memory grown by {grown:.0f} MB",
+            flush=True,
+        )
+        before = after
+    return statistics.median(shares) >= 0.9 and all(kept)
 
 
 def prove_slow(server: RunningServer, sockets: int) -> bool:
