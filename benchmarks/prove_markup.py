@@ -36,7 +36,8 @@ def main() -> int:
     with TemporaryDirectory() as temporary:
         run = asked.run or Path(train_demo(temporary))
         lines = (run / "corpus/test.ro").read_text(encoding="utf-8").splitlines()
-        marked = [each for line in lines for each in mark(line)]
+        lexicon = read_lexicon()
+        marked = [each for line in lines for each in mark(line, lexicon)]
         found: list[str] = []
         with serving(run, flags=("--max-per-client", "1000")) as server:
             for start in range(0, len(marked), AT_ONCE):
@@ -54,8 +55,18 @@ def main() -> int:
     return 0 if judged["right"] >= MUST * count else 1
 
 
-def mark(line: str) -> Iterator[tuple[str, set[str]]]:
+def mark(line: str, lexicon: dict[str, set[str]]) -> Iterator[tuple[str, set[str]]]:
     """Yield a line once for each word of the lexicon in it, that word in an element, with what it may become."""
+    words = list(WORD.finditer(line))
+    folded = [word[0].lower() for word in words]
+    for word, form in zip(words, folded, strict=True):
+        if form in lexicon and folded.count(form) == 1:
+            start, end = word.span()
+            yield f"{line[:start]}<b>{word[0]}</b>{line[end:]}", lexicon[form]
+
+
+def read_lexicon() -> dict[str, set[str]]:
+    """Return what each form of the demo's nouns and adjectives may become."""
     lexicon = {
         form: {english}
         for noun in NOUNS
@@ -72,12 +83,7 @@ def mark(line: str) -> Iterator[tuple[str, set[str]]]:
             *(adjective.masculine_plural, adjective.feminine_plural),
         ):
             lexicon.setdefault(form, set()).add(adjective.english)
-    words = list(WORD.finditer(line))
-    folded = [word[0].lower() for word in words]
-    for word, form in zip(words, folded, strict=True):
-        if form in lexicon and folded.count(form) == 1:
-            start, end = word.span()
-            yield f"{line[:start]}<b>{word[0]}</b>{line[end:]}", lexicon[form]
+    return lexicon
 
 
 def judge(text: str, english: set[str]) -> str:
