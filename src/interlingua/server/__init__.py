@@ -13,7 +13,9 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``engine``: that process: started, asked, replaced when it dies
 * ``samples``: sentences that the models were trained with
 * ``detection``: which of the loaded languages a text is in
+* ``passages``: from which language, and through which models, a text gets into the one that is wanted
 * ``translation``: texts through one model or two
+* ``several``: texts of several languages in one request
 * ``markup``: what of HTML and XML is text, and what is in it
 * ``placement``: elements back around their words
 * ``word_links``: which word became which
@@ -35,6 +37,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``keys``: who may ask
 * ``metrics``: what operators watch
 * ``limits``: hosts, clients, headers and the log of every request
+* ``log``: what is written for operators, a line of JSON each
 * ``protocol``: time limits below all of it
 * ``app``: all of it as one ASGI application
 * ``running``: the application on a socket, until it is told to stop
