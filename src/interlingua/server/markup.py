@@ -216,7 +216,8 @@ def escape_like(text: str, entities: dict[str, str]) -> str:
 
 def loses_entities(run: Run, written: str, dialect: Dialect) -> bool:
     """Whether a translation lacks marks that its run has as entities, as one inside a word may be lost with it."""
-    return bool(_marks(run.source, dialect) - _marks(written, dialect))
+    marks = _marks(run.source, dialect)
+    return bool(marks) and bool(marks - _marks(written, dialect))
 
 
 def _marks(markup: str, dialect: Dialect) -> Counter[str]:

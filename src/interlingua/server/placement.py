@@ -57,22 +57,26 @@ def atoms_of(
         before: white space that stands before it.
     """
     spans = [found.span() for found in _WORD.finditer(sentence)]
+    sure, nearest = _by_target(links), _by_target(spare)
     atoms = []
     for j, found in enumerate(_WORD.finditer(translation)):
-        words = [
-            (spans[i][0] + offset, sentence[slice(*spans[i])])
-            for i in sorted(i for i, target in links if target == j)
-        ]
-        places = [
-            at for i, target in spare if target == j for at in range(*_core_of(sentence, spans[i]))
-        ]
+        words = [(spans[i][0] + offset, sentence[slice(*spans[i])]) for i in sure.get(j, ())]
+        places = [at for i in nearest.get(j, ()) for at in range(*_core_of(sentence, spans[i]))]
         space = before if j == 0 else " "
         for text, sources in _cut(found[0], words):
             is_word = _CORE.search(text) is not None
-            nearest = tuple(at + offset for at in places) if is_word else ()
-            atoms.append(Atom(text, space, sources, nearest))
+            lonely = tuple(at + offset for at in places) if is_word else ()
+            atoms.append(Atom(text, space, sources, lonely))
             space = ""
     return atoms
+
+
+def _by_target(links: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """Return the source words of each target word that has any, in order."""
+    found: dict[int, list[int]] = {}
+    for source, target in sorted(links):
+        found.setdefault(target, []).append(source)
+    return found
 
 
 def _core_of(sentence: str, span: tuple[int, int]) -> tuple[int, int]:
