@@ -22,7 +22,7 @@ from interlingua.checkpoints.model_folder import (
     read_directions,
 )
 from interlingua.config import DecodingConfig
-from interlingua.decoding.batches import in_batches, side_by_side
+from interlingua.decoding.batches import WORTH_A_THREAD, in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.constraints import Constraint
 from interlingua.decoding.ensemble import Ensemble
@@ -464,7 +464,13 @@ class Translator:
                 done[place] = replace(done[place], confidence=sure)
         if request.check:
             done = self._check(texts, done)
-        return [replace(t, alternatives=t.alternatives[: request.n_best - 1]) for t in done]
+        others = request.n_best - 1
+        return [
+            replace(each, alternatives=each.alternatives[:others])
+            if len(each.alternatives) > others
+            else each
+            for each in done
+        ]
 
     def _check(self, texts: Sequence[str], done: list[Translation]) -> list[Translation]:
         """Flag loops, copies, and sources that were hardly looked at."""
@@ -502,7 +508,10 @@ class Translator:
         done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._form.read(texts)
         wishes = {place: self.wish(ids, first + place, request) for place, ids in sources.items()}
-        workers = torch.get_num_threads() if self.compiled is not None else 1
+        workers, least = 1, 1
+        if self.compiled is not None:
+            workers = torch.get_num_threads()
+            least = 1 + WORTH_A_THREAD // (self.compiled.weights * request.search.beam_size)
         lengths = {place: len(ids) + 1 for place, ids in sources.items()}
         budget = request.decoding.batch_tokens // request.search.beam_size
         reminded = {place: n for place, n in lengths.items() if self._recalls(sources[place])}
@@ -513,7 +522,7 @@ class Translator:
             for batch in (
                 uniform_batches(some)
                 if request.batch_invariant
-                else in_batches(some, budget, workers)
+                else in_batches(some, budget, workers, least=least)
             )
         ]
 
@@ -536,7 +545,7 @@ class Translator:
                     order = rank_by_consensus([each.text for each in ranked])
                     ranked = [ranked[number] for number in order]
                 best, *others = ranked
-                done[place] = replace(best, alternatives=tuple(others))
+                done[place] = replace(best, alternatives=tuple(others)) if others else best
         return done
 
     def wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:

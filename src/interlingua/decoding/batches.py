@@ -4,12 +4,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["in_batches", "side_by_side"]
+__all__ = ["WORTH_A_THREAD", "in_batches", "side_by_side"]
+
+WORTH_A_THREAD = 500_000_000
+"""Multiplications, ten milliseconds of a core: halves of less are slower each, and the other core may have work of others."""
 
 T = TypeVar("T")
 
 
-def in_batches(lengths: Mapping[int, int], budget: int, workers: int = 1) -> list[list[int]]:
+def in_batches(
+    lengths: Mapping[int, int], budget: int, workers: int = 1, *, least: int = 1
+) -> list[list[int]]:
     """Cut places into batches of like length, longest first; one place alone may exceed ``budget``.
 
     Longest first, so that a machine with too little memory says so at the start.
@@ -17,16 +22,20 @@ def in_batches(lengths: Mapping[int, int], budget: int, workers: int = 1) -> lis
     Args:
         lengths: source tokens by place, the end symbol included.
         budget: padded tokens of a batch: places times the greatest length among them.
-        workers: batches that are searched at a time; there are at least so many, if there is text enough.
+        workers: batches that are searched at a time; there are at least so many, of like work, if there is text enough.
+        least: tokens that are worth a worker of their own.
     """
-    if workers > 1:
-        budget = min(budget, sum(lengths.values()) // workers + 1)
-    ordered = sorted(lengths, key=lambda place: -lengths[place])
-    batches, start = [], 0
-    while start < len(ordered):
-        size = max(1, budget // lengths[ordered[start]])
-        batches.append(ordered[start : start + size])
-        start += size
+    total = sum(lengths.values())
+    share = total / max(1, min(workers, total // least))
+    batches: list[list[int]] = []
+    padded = held = 0
+    for place in sorted(lengths, key=lambda place: -lengths[place]):
+        if not batches or padded + lengths[batches[-1][0]] > budget or held >= share:
+            batches.append([])
+            padded = held = 0
+        batches[-1].append(place)
+        padded += lengths[batches[-1][0]]
+        held += lengths[place]
     return batches
 
 

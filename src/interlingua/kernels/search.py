@@ -109,6 +109,8 @@ class CompiledSearch:
         self._kernels = kernels
         self._panel = int(_panel_width())
         self._kept: list[Tensor] = []  # what the addresses point to
+        self.weights = 0
+        """Numbers in the packed maps: multiplications for a symbol that is read and written."""
         self._words = model.source_embedding.table.num_embeddings
         a = model.architecture
         sizes = [
@@ -174,12 +176,8 @@ class CompiledSearch:
         if failed:
             raise MemoryError(f"not enough memory to search {len(sources)} sentences at once")
         return [
-            [
-                (written[b, w, :length].tolist(), numbers[b, w, :length].tolist())
-                for w, length in enumerate(row)
-                if length
-            ]
-            for b, row in enumerate(lengths.tolist())
+            [(ids[:n], log_probs[:n]) for ids, log_probs, n in zip(*ended, strict=True) if n]
+            for ended in zip(written.tolist(), numbers.tolist(), lengths.tolist(), strict=True)
         ]
 
     def _keep(self, tensor: Tensor) -> int:
@@ -190,6 +188,7 @@ class CompiledSearch:
     def _weight(self, weight: Float[Tensor, "N K"], bias: Tensor | None) -> Iterator[int | None]:
         """Pack one linear map: panels, scales, shifts, bias, as ``Addresses::weight`` takes them."""
         outputs, inputs = weight.shape
+        self.weights += weight.numel()
         whole = -(-outputs // self._panel) * self._panel
         panels = torch.empty(whole * int(self._kernels.groups(inputs)), dtype=torch.int32)
         scale, shift = torch.empty(whole), torch.empty(whole, dtype=torch.int32)
