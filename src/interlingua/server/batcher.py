@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,10 +199,10 @@ class Batcher:
             self._forget(waiting, refusal)
 
     def _forget(self, waiting: _Waiting, refusal: Refusal | None = None) -> None:
-        with suppress(ValueError):
+        if waiting.texts:  # else it has left the queue
             self._queue.remove(waiting)
-        self._chars[waiting.model] -= sum(len(text) for _, text in waiting.texts)
-        waiting.texts.clear()
+            self._chars[waiting.model] -= sum(len(text) for _, text in waiting.texts)
+            waiting.texts.clear()
         if refusal is not None:
             waiting.refuse(refusal)
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from ipaddress import ip_address
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,6 +32,11 @@ HEADERS = {
 }
 """What goes with every answer."""
 
+_SAID = [
+    (name.lower().encode(), value.encode())
+    for name, value in {**HEADERS, "Cache-Control": "no-store"}.items()
+]
+"""The same and what else holds where an answer does not say otherwise, as it is sent."""
 
 _LONGEST_PATH, _LONGEST_HEADERS = 8_192, 16_384
 """Bytes; form fields in an address have to be within the first."""
@@ -135,11 +140,10 @@ class _Answer:
         """Add what every answer has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
-            headers["X-Trace-ID"] = self._number
+            said = list(message["headers"])
+            names = {name for name, _ in said}
+            said += [each for each in _SAID if each[0] not in names]
+            message["headers"] = [*said, (b"x-trace-id", self._number.encode())]
         else:
             self._size += len(message.get("body", b""))
         await self._send(message)

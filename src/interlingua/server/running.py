@@ -1,20 +1,21 @@
 """The application on a socket, until it is told to stop."""
 
 import asyncio
-import gc
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import uvicorn
+from uvicorn.loops.auto import auto_loop_factory
 
 from interlingua.errors import ConfigError
 from interlingua.server.app import create_app
+from interlingua.server.collector import spare_the_collector
 from interlingua.server.engine import Engine
 from interlingua.server.keys import KeyRing
 from interlingua.server.log import hear_only_ourselves, hear_the_loop
-from interlingua.server.protocol import MAX_HEAD, PatientProtocol
+from interlingua.server.protocol import PatientProtocol
 from interlingua.server.settings import ServerSettings
 
 __all__ = ["serve"]
@@ -50,8 +51,8 @@ def serve(
     keys = KeyRing.read(settings.api_keys) if settings.api_keys else KeyRing()
     listening = _listen(host, port)
     engine = Engine(models, settings, device=device, dtype=dtype, threads=threads)
-    with listening:
-        asyncio.run(_serve(engine, settings, keys, listening, say))
+    with listening, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve(engine, settings, keys, listening, say))
 
 
 async def _serve(
@@ -68,7 +69,6 @@ async def _serve(
         config = uvicorn.Config(
             create_app(engine, settings, keys),
             http=PatientProtocol,
-            h11_max_incomplete_event_size=MAX_HEAD,
             timeout_keep_alive=5,
             log_config=None,
             access_log=False,
@@ -81,24 +81,12 @@ async def _serve(
         address, port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         pairs = ", ".join(f"{model.source} to {model.target}" for model in engine.models)
-        _spare_the_collector()
+        spare_the_collector()
         listening.listen(1024)
         say(f"serving {pairs} at http://{shown}:{port}")
         await uvicorn.Server(config).serve(sockets=[listening])
     finally:
         await engine.stop()
-
-
-def _spare_the_collector() -> None:
-    """Look through everything for garbage rarely: with a full queue that takes a fifth of a second, and holds up all answers.
-
-    What was loaded by now stays and need not be looked at again. What dies soon, as nearly all of a request does, is
-    found in the younger generations.
-    """
-    gc.collect()
-    gc.freeze()
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, 100 * old)
 
 
 def _listen(host: str, port: int) -> socket.socket:

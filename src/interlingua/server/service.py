@@ -105,20 +105,28 @@ async def answer_within(
     Raises:
         Refusal: it takes longer, or the client has left.
     """
-    working, leaving = (
-        asyncio.ensure_future(answer),
-        asyncio.ensure_future(_wait_until_left(request)),
-    )
+    task = asyncio.current_task()
+    assert task is not None
+    has_answer = False
+
+    def leave(left: asyncio.Task[None]) -> None:
+        if not (left.cancelled() or has_answer):
+            task.cancel()
+
+    leaving = asyncio.create_task(_wait_until_left(request))
+    leaving.add_done_callback(leave)
     try:
         async with asyncio.timeout(seconds or service.settings.deadline):
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise Refusal(499, "The client has left")
+            return await answer
     except TimeoutError:
         raise service.engine.batcher.refusal() from None
+    except asyncio.CancelledError:
+        if not leaving.done():
+            raise
+        task.uncancel()
+        raise Refusal(499, "The client has left") from None
     finally:
-        working.cancel()
+        has_answer = True
         leaving.cancel()
 
 

@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, BinaryIO
 
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError
+from interlingua.server.collector import spare_the_collector
 from interlingua.server.frames import Message, pack, read_frame
 from interlingua.server.log import hear_only_ourselves, tell_error
 
@@ -43,6 +44,7 @@ def main() -> None:
         except InterlinguaError as error:
             worker.say({"failed": str(error), "exit_status": error.exit_status})
             return
+        spare_the_collector()
         worker.serve(requests)
 
 
