@@ -50,15 +50,17 @@ def probe(
     if json:
         print_json(asdict(found))
         return
-    say(f"{found.words:,} words of {found.sentences:,} sentences, asked about one sentence of five")
+    say(
+        f"{found.words:,} words of {found.sentences:,} sentences, asked about one sentence of five\n"
+    )
     for layer in found.layers:
         name = "embeddings" if layer.layer == 0 else f"layer {layer.layer}"
         line = f"{name:<11} order {100 * layer.order:5.1f} %"
         if layer.word_class is not None and layer.control is not None:
             line += f"   class {100 * layer.word_class:5.1f} %   random classes {100 * layer.control:5.1f} %"
-        say(line)
+        say(line + "\n")
     if found.most_frequent is not None and found.by_word is not None:
         say(
             f"without the model: order 50 %, class {100 * found.by_word:.1f} % by the word alone, "
-            f"{100 * found.most_frequent:.1f} % by the most frequent class"
+            f"{100 * found.most_frequent:.1f} % by the most frequent class\n"
         )

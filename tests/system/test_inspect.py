@@ -65,3 +65,19 @@ def test_what_cannot_be_drawn_is_told_in_one_line(
     assert main(["inspect", str(model_folder), " ", "--output", str(tmp_path / "new")]) == 2
     assert "the text is empty" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_a_probe_tells_each_layer_on_a_line_of_its_own(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, tags = tmp_path / "text.ro", tmp_path / "text.tags"
+    text.write_text("".join(f"{each}\n" for each in SENTENCES * 75), encoding="utf-8")
+    tags.write_text("n v n\n" * 300, encoding="utf-8")
+    asked = ["probe", str(model_folder), "--input", str(text), "--device", "cpu"]
+    assert main([*asked, "--tags", str(tags)]) == 0
+    told = capsys.readouterr().out
+    assert told.endswith("\n")
+    first, *layers, last = told.splitlines()
+    assert first.startswith("900 words of 300 sentences")
+    assert [line.split("  ")[0] for line in layers] == ["embeddings", "layer 1"]
+    assert last.startswith("without the model: order 50 %")
