@@ -37,8 +37,8 @@ _HTML_ENTITY = re.compile(
     rf"{_ENTITY.pattern}|&(?:#\d{{1,7}}(?!\d)|#[xX][0-9a-fA-F]{{1,6}}(?![0-9a-fA-F])|{'|'.join(_BARE)})"
 )
 """In HTML a number, and a name that is older than the fifth edition, is an entity without its semicolon too."""
-_MARKS = frozenset("&@#%*/\\\u00a7\u00b6")
-"""Punctuation that is as good as a symbol."""
+_SPELLING = frozenset("'\u2019\u02bc-\u2010\u2011\u00ad")
+"""Apostrophes and hyphens: each language has them at places of its own."""
 _BEFORE_DOCUMENTS = ("<!doctype", "<?xml")
 
 
@@ -47,20 +47,24 @@ class Dialect:
     """What the names of elements mean.
 
     Attributes:
-        inline: elements that move with their words; None: every one.
+        blocks: elements between which sentences end; every other one moves with its words, also one that nobody knows.
+        inline: the other way round: elements that move with their words, where every other one is such a boundary.
         void: elements that have no end.
         raw: elements whose content is no text.
         entity: how a character is written by its name or its number.
     """
 
-    inline: frozenset[str] | None
+    blocks: frozenset[str] = frozenset()
+    inline: frozenset[str] | None = None
     void: frozenset[str] = frozenset()
     raw: frozenset[str] = frozenset()
     entity: re.Pattern[str] = _ENTITY
 
     def is_block(self, name: str) -> bool:
         """Whether an element is a boundary between runs."""
-        return bool(name) and self.inline is not None and name.lower() not in self.inline
+        if self.inline is not None:
+            return bool(name) and name.lower() not in self.inline
+        return name.lower() in self.blocks
 
 
 @dataclass(eq=False, slots=True)
@@ -82,49 +86,16 @@ class Node:
     children: "list[Node]" = field(default_factory=list)
 
 
+_HTML_BLOCKS = """
+    address area article aside audio base basefont bgsound blockquote body br button canvas caption center col
+    colgroup datalist dd details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1
+    h2 h3 h4 h5 h6 head header hgroup hr html iframe input keygen legend li link main map menu meta meter nav
+    noframes noscript object ol optgroup option output p param picture pre progress script search section select
+    slot source style summary table tbody td template textarea tfoot th thead title tr track ul video
+"""
+
 HTML = Dialect(
-    inline=frozenset(
-        [
-            "a",
-            "abbr",
-            "acronym",
-            "b",
-            "bdi",
-            "bdo",
-            "big",
-            "cite",
-            "code",
-            "data",
-            "del",
-            "dfn",
-            "em",
-            "font",
-            "i",
-            "img",
-            "ins",
-            "kbd",
-            "label",
-            "mark",
-            "q",
-            "ruby",
-            "rb",
-            "rp",
-            "rt",
-            "s",
-            "samp",
-            "small",
-            "span",
-            "strike",
-            "strong",
-            "sub",
-            "sup",
-            "time",
-            "tt",
-            "u",
-            "var",
-            "wbr",
-        ]
-    ),
+    blocks=frozenset(_HTML_BLOCKS.split()),
     void=frozenset(
         [
             "area",
@@ -150,7 +121,7 @@ HTML = Dialect(
     raw=frozenset(["script", "style", "template", "textarea", "noscript", "svg", "math"]),
     entity=_HTML_ENTITY,
 )
-XML = Dialect(inline=None)
+XML = Dialect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +200,10 @@ def _marks(markup: str, dialect: Dialect) -> Counter[str]:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether a character inside a word belongs to no language's spelling: not so letters, apostrophes, hyphens, spaces."""
-    return character in _MARKS or all(unicodedata.category(each)[0] == "S" for each in character)
+    """Whether a character inside a word belongs to no language's spelling: a symbol, a dash, a quotation mark."""
+    return all(
+        unicodedata.category(each)[0] in "SP" and each not in _SPELLING for each in character
+    )
 
 
 def _tokens(document: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_Token]:

@@ -52,6 +52,9 @@ def _write(run: Run, backwards: bool) -> str:
         ("the <b>dog</b>.", "THE <b>DOG</b>."),
         ("(<i>a</i>) b", "(<i>A</i>) B"),
         ("a<br>b", "A<br>B"),
+        ("a <x id='1'>cat</x> sleeps", "A <x id='1'>CAT</x> SLEEPS"),
+        ("see <my-icon></my-icon> here", "SEE <my-icon></my-icon> HERE"),
+        ("<new-block><p>a</p>b</new-block>", "<new-block><p>A</p>B</new-block>"),
         ("see <img src='a>b'> here", "SEE <img src='a>b'> HERE"),
         ("see <img>here now<img>", "SEE <img>HERE NOW<img>"),
         ("<a href='?x&amp;y'>one <b>two</b></a> c", "<a href='?x&amp;y'>ONE <b>TWO</b></a> C"),
@@ -104,6 +107,27 @@ def test_a_word_with_an_entity_inside_is_kept_whole_where_it_would_be_lost() -> 
     assert isinstance(kept, Run)
     assert kept.text == "see  and  don't"
     assert _write(kept, backwards=False) == "SEE x&lt;y, <b>AND</b> AT&ampT DON&#39;T"
+
+
+@pytest.mark.parametrize(
+    ("word", "is_kept"),
+    [
+        ("two&#x2014;three", True),
+        ("a&quot;b", True),
+        ("a&hellip;b", True),
+        ("d&#39;un", False),
+        ("l&rsquo;un", False),
+        ("a&#45;b", False),
+        ("a&nbsp;b", False),
+        ("ca&eacute;", False),
+    ],
+)
+def test_apostrophes_and_hyphens_are_spelling_and_other_marks_are_not(
+    word: str, is_kept: bool
+) -> None:
+    [run] = read_markup(f"see {word}", HTML)
+    assert isinstance(run, Run)
+    assert loses_entities(run, "SEE", HTML) == is_kept
 
 
 def test_xml_has_no_entity_without_a_semicolon() -> None:
