@@ -1,7 +1,11 @@
 """What comes over a socket, byte by byte: heads and bodies in pieces, several requests at once, and what is no HTTP."""
 
 import json
+import signal
 import socket
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -16,9 +20,9 @@ def server() -> Iterator[RunningServer]:
         yield server
 
 
-def request(*headers: str, body: bytes = BODY) -> bytes:
+def request(*headers: str, body: bytes = BODY, version: str = "1.1") -> bytes:
     lines = (
-        "POST /translate HTTP/1.1",
+        f"POST /translate HTTP/{version}",
         "Host: localhost",
         "Content-Type: application/json",
         *(headers or (f"Content-Length: {len(body)}",)),
@@ -84,6 +88,44 @@ def test_a_client_that_would_rather_speak_another_protocol_is_answered_in_this_o
     assert heard.count(b"HTTP/1.1 200") == 2
 
 
+def test_what_else_it_says_beside_that_holds(server: RunningServer) -> None:
+    upgrade = ("Upgrade: h2c", f"Content-Length: {len(BODY)}")
+    for whole in (
+        request("Connection: upgrade, close", *upgrade),
+        request("Connection: upgrade", *upgrade, version="1.0"),
+    ):
+        heard = converse(server, whole + request())
+        assert heard.count(b"HTTP/1.1 200") == 1
+    many = 1_000 * request(
+        "Connection: upgrade", "Upgrade: websocket", "Content-Length: 0", body=b""
+    )
+    assert converse(server, many).count(b"HTTP/1.1 400") == 1_000
+
+
+def test_a_head_in_two_parts_behind_a_long_body_is_not_too_long(server: RunningServer) -> None:
+    long = json.dumps({"q": "1 " * 2_000, "source": "digits", "target": "reverse"}).encode()
+    whole = request(body=long + b" " * 40_000)
+    heard = converse(server, whole + b"GET /hea", b"lth HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert heard.count(b"HTTP/1.1 200") == 2
+
+
+@pytest.mark.parametrize("hosts", [(), ("localhost", "localhost"), ("[localhost]",), ("[[::1]]",)])
+def test_one_host_is_named_as_hosts_are(server: RunningServer, hosts: tuple[str, ...]) -> None:
+    heads = "".join(f"Host: {host}\r\n" for host in hosts)
+    heard = converse(server, f"GET /health HTTP/1.1\r\n{heads}\r\n".encode())
+    assert heard.startswith(b"HTTP/1.1 400")
+
+
+def test_whoever_is_refused_while_sending_can_read_why(server: RunningServer) -> None:
+    """``urllib`` reads only when all is sent, and asks for the connection to be closed."""
+    whole = json.dumps({"q": "1 " * 3_000_000}).encode()
+    asked = urllib.request.Request(f"{server.address}/translate", whole)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(asked, timeout=30)
+    with refused.value:
+        assert refused.value.code == 413
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -105,6 +147,8 @@ def test_what_is_no_request_is_refused_and_the_connection_closed(
 ) -> None:
     heard = converse(server, sent)
     assert heard.startswith(b"HTTP/1.1 4")
+    assert json.loads(heard.partition(b"\r\n\r\n")[2])["error"]
+    assert b"content-security-policy" in heard.lower()
     assert server.ask("GET", "/health").status == 200
 
 
@@ -119,3 +163,19 @@ def test_head_and_body_of_an_answer_come_in_one_piece(server: RunningServer) -> 
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(request())
         assert b'"3 2 1"' in connection.recv(65_536)
+
+
+@pytest.mark.slow
+def test_what_is_unfinished_when_the_server_stops_is_refused() -> None:
+    half = request(f"Content-Length: {len(BODY)}", body=BODY[:9])
+    with (
+        serving(GOLDEN) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection,
+    ):
+        connection.sendall(half)
+        time.sleep(0.5)
+        server.process.send_signal(signal.SIGTERM)
+        heard = connection.recv(65_536)
+    assert heard.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 1" in heard.lower()
+    assert json.loads(heard.partition(b"\r\n\r\n")[2])["error"] == "The server stops"

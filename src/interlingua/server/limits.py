@@ -1,12 +1,14 @@
 """What holds for every request before anything is read, and for every answer."""
 
+import asyncio
 import json
+import re
 import secrets
 import socket
 import sys
 import time
 from collections import Counter
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -38,8 +40,12 @@ _SAID = [
 ]
 """The same and what else holds where an answer does not say otherwise, as it is sent."""
 
+_HOST = re.compile(r"(?:\[(?P<six>[^\[\]]*)\]|(?P<name>[^\[\]:]+))(?::\d*)?", re.ASCII)
+
 _LONGEST_PATH, _LONGEST_HEADERS = 8_192, 16_384
 """Bytes; form fields in an address have to be within the first."""
+
+_NOT_ANSWERED = 499
 
 
 class Guard:
@@ -74,6 +80,12 @@ class Guard:
         self._metrics.in_flight.inc()
         try:
             await (self._refusal(scope, client) or self.app)(scope, receive, answer.send)
+        except asyncio.CancelledError:  # the server stops
+            if answer.has_begun:
+                raise
+            await _refuse(503, "The server stops", {"Retry-After": "1"})(
+                scope, receive, answer.send
+            )
         finally:
             self._metrics.in_flight.dec()
             self._clients[client] -= 1
@@ -89,7 +101,8 @@ class Guard:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _LONGEST_HEADERS:
             return _refuse(431, "Invalid request: the headers are too long")
         headers = Headers(scope=scope)
-        if not self._is_ours(headers.get("host", "")):
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
             return _refuse(400, "This host is not served here")
         if scope["method"] != "GET" and _is_of_another_site(headers):
             return _refuse(403, "Requests of other sites are not answered")
@@ -98,12 +111,13 @@ class Guard:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
-        name = name.strip("[]").lower()
-        if name in self._hosts:
+        named = _HOST.fullmatch(host)
+        if named is None:
+            return False
+        if named["name"] and named["name"].lower() in self._hosts:
             return True
         try:
-            ip_address(name)
+            (IPv4Address if named["name"] else IPv6Address)(named["name"] or named["six"])
         except ValueError:
             return False
         return True
@@ -134,7 +148,7 @@ class _Answer:
         self._start = time.monotonic()
         self._size = 0
         self._number = secrets.token_hex(8)
-        self.status = 499
+        self.status = _NOT_ANSWERED
 
     async def send(self, message: Message) -> None:
         """Add what every answer has."""
@@ -147,6 +161,11 @@ class _Answer:
         else:
             self._size += len(message.get("body", b""))
         await self._send(message)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether some of it has been sent."""
+        return self.status != _NOT_ANSWERED
 
     def seconds(self) -> float:
         """Return how long it has taken."""

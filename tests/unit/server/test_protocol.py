@@ -1,0 +1,142 @@
+"""How long a connection is borne, on real sockets, with seconds made short."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from interlingua.server import protocol
+from interlingua.server.protocol import PatientProtocol
+
+LARGE = bytes(8_000_000)
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """Read all, wait where that is asked for, and answer with its length, or at length."""
+    length, more = 0, True
+    while more:
+        message = await receive()
+        length, more = length + len(message.get("body", b"")), message.get("more_body", False)
+    await asyncio.sleep(2.5 if scope["path"] == "/wait" else 0)
+    body = LARGE if scope["path"] == "/large" else b"%d" % length
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@contextmanager
+def listening() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(
+            answer, http=PatientProtocol, lifespan="off", log_config=None, timeout_keep_alive=1
+        )
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(protocol, "_SECONDS", 1.0)
+    monkeypatch.setattr(protocol, "_BYTES_PER_SECOND", 100_000.0)
+    with listening() as port:
+        yield port
+
+
+def converse(port: int, *pieces: bytes, every: float = 0.0) -> tuple[bytes, float]:
+    """Send pieces, and return what is heard until the connection is closed, and how long it was open."""
+    start, heard = time.monotonic(), b""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(every)
+            while some := connection.recv(65_536):
+                heard += some
+        except ConnectionError:
+            pass
+    return heard, time.monotonic() - start
+
+
+def test_whoever_says_nothing_more_is_cut_off(port: int) -> None:
+    chunked = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+    chunk = b"1;" + 30_000 * b"a" + b"\r\n \r\n"
+    ways = [
+        ((), 0.0),
+        ((b"\r\n",) * 30, 0.1),
+        ((GET, b"\r\n"), 0.1),
+        ((GET, *((b"\r\n",) * 30)), 0.1),
+        ((GET[:-1],), 0.0),
+        (tuple(bytes([each]) for each in GET), 0.1),
+        ((POST + b"Content-Length: 9\r\n\r\n12345678",), 0.0),
+        ((chunked, *(chunk for _ in range(40))), 0.1),
+    ]
+    with ThreadPoolExecutor(len(ways)) as pool:
+        found = list(pool.map(lambda way: converse(port, *way[0], every=way[1])[1], ways))
+    assert all(
+        0.8 < seconds < 2.5 or number in (1, 3, 5, 7) for number, seconds in enumerate(found)
+    ), found
+    assert max(found) < 5, found
+
+
+def test_a_body_may_take_as_long_as_it_is(port: int) -> None:
+    head = POST + b"Connection: close\r\nContent-Length: 300000\r\n\r\n"
+    heard, seconds = converse(port, head, *(bytes(15_000) for _ in range(20)), every=0.1)
+    assert heard.endswith(b"\r\n\r\n300000")
+    assert seconds > 1.8
+
+
+def test_whoever_reads_slowly_gets_everything(port: int) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(GET.replace(b"/", b"/large", 1))
+        heard, start = 0, time.monotonic()
+        while heard < len(LARGE):
+            some = connection.recv(65_536)
+            assert some, heard
+            heard += len(some)
+            time.sleep(max(0.0, start + heard / 2_000_000 - time.monotonic()))
+    assert time.monotonic() - start > 3
+
+
+def test_whoever_does_not_read_is_cut_off(port: int) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(GET.replace(b"/", b"/large", 1))
+        time.sleep(3)
+        heard = 0
+        try:
+            while some := connection.recv(1 << 20):
+                heard += len(some)
+        except ConnectionError:
+            pass
+    assert heard < len(LARGE)
+
+
+def test_whom_nobody_listens_to_is_not_late(port: int) -> None:
+    """The second request is not read before the first, which takes longer than it may take, is answered."""
+    wait, last = (
+        GET.replace(b"/", b"/wait", 1),
+        POST + b"Connection: close\r\nContent-Length: 3\r\n\r\n",
+    )
+    heard, _ = converse(port, wait, last + b"12", b"3", every=0.3)
+    assert heard.count(b"200 OK") == 2
+    assert heard.endswith(b"\r\n\r\n3")
