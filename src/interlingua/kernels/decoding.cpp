@@ -2,8 +2,8 @@
 //
 // The plain reference is decoding/beam_search.py over model/transformer.py; tests/parity/test_compiled_search.py
 // compares. Only what is alive is computed: no padding, no slot that has ended or is empty, and the logits never
-// exist as a whole. Keys and values of earlier steps are never moved: each row remembers in which row of each
-// earlier step its ancestor stood. Whoever has several cores calls from several threads, a batch each: nothing here
+// exist as a whole. Keys and values of earlier steps are never moved: each row remembers where those of its ancestors
+// are, and what is no row's ancestor any more makes room for what comes. Whoever has several cores calls from several threads, a batch each: nothing here
 // looks across sentences, and no result depends on how they are shared out.
 
 #if defined(__linux__)
@@ -165,12 +165,12 @@ inline Lanes everywhere(Lanes x) { return with_partners<1>(with_partners<2>(with
 
 inline float total_of(Lanes x) { return everywhere(x)[0]; }
 
-inline float inner_product(const float *a, const float *b, int64_t n) {
+template <class T> inline float inner_product(const float *a, const T *b, int64_t n) {
     Lanes sum = {};
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) sum += *reinterpret_cast<const Lanes *>(a + i) * *reinterpret_cast<const Lanes *>(b + i);
+    for (; i + LANES <= n; i += LANES) sum += lanes_of(a + i) * lanes_of(b + i);
     float rest = 0.0f;
-    for (; i < n; ++i) rest += a[i] * b[i];
+    for (; i < n; ++i) rest += a[i] * read(b[i]);
     return total_of(sum) + rest;
 }
 
@@ -236,13 +236,13 @@ template <class At> void compare(const Sizes &s, const float *query, int64_t key
 #if defined(__AVX512F__)
     if (q % LANES == 0) {
         for (int64_t first = 0; first < keys; first += LANES) {
-            const float *key[LANES];
+            decltype(at(0)) key[LANES];
             for (int64_t n = 0; n < LANES; ++n) key[n] = at(std::min(first + n, keys - 1));
             for (int64_t h = 0; h < s.heads; ++h) {
                 Lanes sum[LANES] = {};
                 for (int64_t i = h * q; i < (h + 1) * q; i += LANES) {
-                    const Lanes part = *reinterpret_cast<const Lanes *>(query + i);
-                    for (int64_t n = 0; n < LANES; ++n) sum[n] += part * *reinterpret_cast<const Lanes *>(key[n] + i);
+                    const Lanes part = lanes_of(query + i);
+                    for (int64_t n = 0; n < LANES; ++n) sum[n] += part * lanes_of(key[n] + i);
                 }
                 *reinterpret_cast<Lanes *>(scores + h * wide + first) = totals_of(sum) * scale;
             }
@@ -251,7 +251,7 @@ template <class At> void compare(const Sizes &s, const float *query, int64_t key
     }
 #endif
     for (int64_t i = 0; i < keys; ++i) {
-        const float *key = at(i);
+        const auto *key = at(i);
         for (int64_t h = 0; h < s.heads; ++h) scores[h * wide + i] = inner_product(query + h * q, key + h * q, q) * scale;
     }
 }
@@ -269,19 +269,19 @@ void attend(const Sizes &s, const float *query, int64_t keys, const At &at, floa
         for (; c + 4 * LANES <= (h + 1) * v; c += 4 * LANES) {
             Lanes sum[4] = {};
             for (int64_t i = 0; i < keys; ++i) {
-                const Lanes *value = reinterpret_cast<const Lanes *>(at(i) + behind + c);
-                for (int64_t n = 0; n < 4; ++n) sum[n] += weight[i] * value[n];
+                const auto *value = at(i) + behind + c;
+                for (int64_t n = 0; n < 4; ++n) sum[n] += weight[i] * lanes_of(value + n * LANES);
             }
             for (int64_t n = 0; n < 4; ++n) *reinterpret_cast<Lanes *>(out + c + n * LANES) = sum[n];
         }
         for (; c + LANES <= (h + 1) * v; c += LANES) {
             Lanes sum = {};
-            for (int64_t i = 0; i < keys; ++i) sum += weight[i] * *reinterpret_cast<const Lanes *>(at(i) + behind + c);
+            for (int64_t i = 0; i < keys; ++i) sum += weight[i] * lanes_of(at(i) + behind + c);
             *reinterpret_cast<Lanes *>(out + c) = sum;
         }
         for (; c < (h + 1) * v; ++c) {
             float sum = 0.0f;
-            for (int64_t i = 0; i < keys; ++i) sum += weight[i] * at(i)[behind + c];
+            for (int64_t i = 0; i < keys; ++i) sum += weight[i] * read(at(i)[behind + c]);
             out[c] = sum;
         }
     }
@@ -315,12 +315,17 @@ template <class P> class Stacks {
 
     // out (rows, stride) = the rows through one map.
     __attribute__((noinline)) void linear(const Rows &ready, int64_t rows, const Weight &w, float *out, int64_t stride) {
+        linear(ready, rows, w, [=](int64_t r) { return out + r * stride; });
+    }
+
+    // The same to wherever `out(r)` is.
+    template <class Out> void linear(const Rows &ready, int64_t rows, const Weight &w, const Out &out) {
         product<P>(ready, rows, w, [&](int64_t r, int64_t first, const Floats *x) {
-            float *to = out + r * stride + first;
+            auto *to = out(r) + first;
             if (first + PANEL <= w.outputs)
-                for (int v = 0; v < 2; ++v) *reinterpret_cast<Floats *>(to + v * WIDTH) = x[v];
+                for (int v = 0; v < 2; ++v) write(to + v * WIDTH, x[v]);
             else
-                for (int64_t i = 0; i < w.outputs - first; ++i) to[i] = x[i / WIDTH][i % WIDTH];
+                for (int64_t i = 0; i < w.outputs - first; ++i) write(to[i], x[i / WIDTH][i % WIDTH]);
         });
     }
 
@@ -454,10 +459,9 @@ struct Slot {
 struct Step {  // what the rows of one step were
     std::vector<int64_t> symbol, parent, sentence;
     std::vector<float> log_probability;
-    std::vector<float *> key_value;  // of the pool, a layer: (rows, heads * (query_width + value_width))
 };
 
-// Rows of floats that live as long as one search, in large blocks: one a layer and step would cost the system hundreds of
+// Rows of numbers that live as long as one search, in large blocks: one a layer and step would cost the system hundreds of
 // thousands of small pages.
 class Pool {
   public:
@@ -468,15 +472,16 @@ class Pool {
         for (void *block : blocks) std::free(block);
     }
 
-    float *rows(int64_t number, int64_t width) {
-        const int64_t n = whole(number * width);
-        if (n > left) add_block(static_cast<size_t>(n) * sizeof(float));
-        left -= n;
-        return std::exchange(next, next + n);
+    template <class T> T *rows(int64_t number, int64_t width) {
+        const size_t bytes = (static_cast<size_t>(number * width) * sizeof(T) + LINE - 1) / LINE * LINE;
+        if (bytes > left) add_block(bytes);
+        left -= bytes;
+        return reinterpret_cast<T *>(std::exchange(next, next + bytes));
     }
 
   private:
-    static constexpr size_t PAGE = size_t{2} << 20, LEAST = size_t{8} << 20;  // bytes: a large page of x86-64
+    // Bytes: a line of the cache, a large page of x86-64, a block.
+    static constexpr size_t LINE = 64, PAGE = size_t{2} << 20, LEAST = size_t{8} << 20;
 
     void add_block(size_t wanted) {
         const size_t bytes = (std::max(wanted, LEAST) + PAGE - 1) / PAGE * PAGE;
@@ -485,19 +490,59 @@ class Pool {
 #if defined(__linux__)
         madvise(blocks.back(), bytes, MADV_HUGEPAGE);  // where the system does not, it is slower and nothing else
 #endif
-        next = static_cast<float *>(blocks.back());
-        left = static_cast<int64_t>(bytes / sizeof(float));
+        next = static_cast<char *>(blocks.back());
+        left = bytes;
     }
 
     std::vector<void *> blocks;
-    float *next = nullptr;
-    int64_t left = 0;
+    char *next = nullptr;
+    size_t left = 0;
+};
+
+// Keys and values of rows, all layers of a row in one place: (decoder_layers, heads * (query_width + value_width)). Of the rows of
+// a beam few have heirs some steps later, so that most places are taken again.
+template <class T> class KeyValues {
+  public:
+    KeyValues(Pool &pool, int64_t width) : pool(pool), width(width) {}
+
+    int32_t take() {
+        if (free.empty()) {
+            free.push_back(static_cast<int32_t>(start.size()));
+            start.push_back(pool.rows<T>(1, width));
+            needed.push_back(0);
+        }
+        taken.push_back(free.back());
+        free.pop_back();
+        return taken.back();
+    }
+
+    // Give back all but those that are still `needed`.
+    void keep(const std::vector<int32_t> &those) {
+        ++now;
+        for (const int32_t place : those) needed[place] = now;
+        size_t kept = 0;
+        for (const int32_t place : taken) (needed[place] == now ? taken[kept++] : free.emplace_back()) = place;
+        taken.resize(kept);
+    }
+
+    T *at(int32_t place) const { return start[place]; }
+
+  private:
+    Pool &pool;
+    const int64_t width;
+    std::vector<T *> start;
+    std::vector<int32_t> taken, free;
+    std::vector<int64_t> needed;  // by a row of which step
+    int64_t now = 0;
 };
 
 template <class P> class Search {
+    typedef typename P::Kept Kept;
+
   public:
     Search(const Model &model, const Settings &settings, float alpha)
-        : m(model), s(model.sizes), set(settings), alpha(alpha), stacks(model) {}
+        : m(model), s(model.sizes), set(settings), alpha(alpha), stacks(model),
+          past_key_values(pool, s.decoder_layers * s.heads * (s.query_width + s.value_width) + 2 * LANES) {}
 
     // found: (sentences, beam_size) of out_*; out_length 0 where there is none.
     void run(const int64_t *ids, const int64_t *offsets, int64_t sentences, const int64_t *max_lengths, int64_t longest,
@@ -506,7 +551,7 @@ template <class P> class Search {
         starts = offsets;
         const int64_t d = s.d_model, wide = s.heads * (s.query_width + s.value_width);
         const int64_t tokens = offsets[sentences];
-        for (int64_t l = 0; l < s.decoder_layers; ++l) source.push_back(pool.rows(tokens, wide));
+        for (int64_t l = 0; l < s.decoder_layers; ++l) source.push_back(pool.rows<Kept>(tokens, wide));
         std::vector<float> x;
         for (int64_t b = 0; b < sentences;) {  // some sentences at a time, so that what they are stays in the cache
             int64_t e = b + 1;
@@ -516,7 +561,8 @@ template <class P> class Search {
             stacks.encode(ids + offsets[b], offsets + b, e - b, x.data());
             const Rows input = stacks.ready(x.data(), rows, d);
             for (int64_t l = 0; l < s.decoder_layers; ++l)
-                stacks.linear(input, rows, m.decoder[l].source_key_value, source[l] + offsets[b] * wide, wide);
+                stacks.linear(input, rows, m.decoder[l].source_key_value,
+                              [&](int64_t r) { return source[l] + (offsets[b] + r) * wide; });
             b = e;
         }
         slots.assign(static_cast<size_t>(sentences * set.beam_size), Slot());
@@ -574,43 +620,44 @@ template <class P> class Search {
         for (size_t r = 0; r < next.parent.size(); ++r) {
             const size_t parent = static_cast<size_t>(next.parent[r]);
             std::copy_n(ancestors.begin() + parent * before, before, own.begin() + r * (before + 1));
-            own[r * (before + 1) + before] = static_cast<int32_t>(parent);
+            own[r * (before + 1) + before] = here[parent];
         }
         ancestors = std::move(own);
+        past_key_values.keep(ancestors);
     }
 
     // Read one more symbol in every row; `best` then knows what each may write.
     void step() {
-        Step &now = steps.back();
+        const Step &now = steps.back();
         const int64_t rows = static_cast<int64_t>(now.symbol.size()), past = static_cast<int64_t>(steps.size()) - 1;
         const int64_t d = s.d_model, q = s.heads * s.query_width, v = s.heads * s.value_width, wide = q + v;
         Room &room = stacks.room;
         hidden.resize(static_cast<size_t>(rows * d));
         float *x = hidden.data();
+        here.resize(static_cast<size_t>(rows));
+        for (int32_t &place : here) place = past_key_values.take();
         for (int64_t r = 0; r < rows; ++r)
             stacks.embed(m.target_table + now.symbol[r] * d, m.target_positions + past * d, x + r * d);
         for (int64_t l = 0; l < s.decoder_layers; ++l) {
             const DecoderLayer &layer = m.decoder[l];
-            now.key_value.push_back(pool.rows(rows, wide));
-            float *own = now.key_value.back();
+            const auto key_value = [&](int32_t place) { return past_key_values.at(place) + l * wide; };
             float *query = Room::of(room.query, rows * q), *joined = Room::of(room.joined, rows * v);
             Rows input = stacks.enter(x, rows, layer.norm);
             stacks.linear(input, rows, layer.query, query, q);
-            stacks.linear(input, rows, layer.key_value, own, wide);
+            stacks.linear(input, rows, layer.key_value, [&](int64_t r) { return key_value(here[r]); });
             float *scores = Room::of(room.scores, s.heads * whole(past + 1));
-            places.resize(static_cast<size_t>(past + 1));
+            found.resize(static_cast<size_t>(past + 1));
             for (int64_t r = 0; r < rows; ++r) {
-                for (int64_t t = 0; t < past; ++t)
-                    places[t] = steps[t].key_value[l] + ancestors[r * past + t] * wide;
-                places[past] = own + r * wide;
-                attend(s, query + r * q, past + 1, [&](int64_t t) { return places[t]; }, scores, joined + r * v);
+                for (int64_t t = 0; t < past; ++t) found[t] = key_value(ancestors[r * past + t]);
+                found[past] = key_value(here[r]);
+                attend(s, query + r * q, past + 1, [&](int64_t t) { return found[t]; }, scores, joined + r * v);
             }
             stacks.leave(joined, v, rows, layer.output, layer.norm, x);
             input = stacks.enter(x, rows, layer.source_norm);
             stacks.linear(input, rows, layer.source_query, query, q);
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t b = now.sentence[r], length = starts[b + 1] - starts[b];
-                const float *from = source[l] + starts[b] * wide;
+                const Kept *from = source[l] + starts[b] * wide;
                 attend(s, query + r * q, length, [&](int64_t i) { return from + i * wide; },
                        Room::of(room.scores, s.heads * whole(length)), joined + r * v);
             }
@@ -751,11 +798,12 @@ template <class P> class Search {
     Stacks<P> stacks;
     Pool pool;
     const int64_t *limits = nullptr, *starts = nullptr;
-    std::vector<float *> source;  // a decoder layer: keys and values of all source tokens
-    std::vector<Slot> slots;                       // (sentences, beam_size)
+    std::vector<Kept *> source;  // a decoder layer: keys and values of all source tokens
+    std::vector<Slot> slots;     // (sentences, beam_size)
     std::vector<Step> steps;
-    std::vector<int32_t> ancestors;  // (rows, steps before): the row of each earlier step that a row stands on
-    std::vector<const float *> places;
+    KeyValues<Kept> past_key_values;
+    std::vector<int32_t> here, ancestors;  // in it: (rows), and (rows, steps before)
+    std::vector<const Kept *> found;
     std::vector<float> hidden;
     std::vector<Best> best;
 };

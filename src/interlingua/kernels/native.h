@@ -1,6 +1,10 @@
 // What the compiled kernels share: how numbers are stored, lanes of sixteen, and the exponential.
 #pragma once
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -53,6 +57,19 @@ inline float exponential(float x) {
 
 constexpr int64_t LANES = 16;
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+inline Lanes lanes_of(const float *x) { return *reinterpret_cast<const Lanes *>(x); }
+
+inline Lanes lanes_of(const bf16 *x) {
+#if defined(__AVX512F__)  // the compiler would widen eight at a time
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(x)));
+    return reinterpret_cast<Lanes>(_mm512_slli_epi32(wide, 16));
+#else
+    typedef uint16_t Halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+    typedef uint32_t Bits __attribute__((vector_size(4 * LANES)));
+    return reinterpret_cast<Lanes>(__builtin_convertvector(*reinterpret_cast<const Halves *>(x), Bits) << 16);
+#endif
+}
 
 inline int64_t whole(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 

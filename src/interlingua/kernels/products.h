@@ -7,9 +7,6 @@
 // The arrangement is Goto and van de Geijn's (2008), "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 #include <type_traits>
 
 #include "native.h"
@@ -47,10 +44,20 @@ struct Rows {
     const float *scale;  // of integers: one a row
 };
 
-// ---------------------------------------------------------------- kinds of numbers
+inline void write(float *to, Floats x) { *reinterpret_cast<Floats *>(to) = x; }
+
+inline void write(bf16 *to, Floats x) {  // as one number is
+    typedef uint16_t Halves __attribute__((vector_size(2 * WIDTH), aligned(2), may_alias));
+    typedef uint32_t Bits __attribute__((vector_size(4 * WIDTH)));
+    const Bits bits = reinterpret_cast<Bits>(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    *reinterpret_cast<Halves *>(to) = __builtin_convertvector(x == x ? rounded : 0x7fc0u + Bits{}, Halves);
+}
+
+// ---------------------------------------------------------------- kinds of numbers: of the weights (Element), of sums, and of what
+// attention keeps (Kept), which is read more often than it is computed.
 
 struct Single {
-    typedef float Element;
+    typedef float Element, Kept;
     typedef Floats Sum;
     static constexpr int64_t GROUP = 1;
     static constexpr bool INTEGER = false;
@@ -66,6 +73,7 @@ struct Single {
 #define HAS_HALF 1
 struct Half {
     typedef uint16_t Element;
+    typedef bf16 Kept;
     typedef Floats Sum;
     static constexpr int64_t GROUP = 2;
     static constexpr bool INTEGER = false;
@@ -86,6 +94,7 @@ struct Half {
 #define HAS_BYTE 1
 struct Byte {  // activations carry an offset of 128, because the instruction takes them unsigned
     typedef int8_t Element;
+    typedef bf16 Kept;
     typedef Integers Sum;
     static constexpr int64_t GROUP = 4;
     static constexpr bool INTEGER = true;
@@ -100,6 +109,7 @@ struct Byte {  // activations carry an offset of 128, because the instruction ta
 #define HAS_BYTE 1
 struct Byte {  // the same numbers in 16 bits each: exact, where the 8-bit instructions of AVX2 would overflow
     typedef int16_t Element;
+    typedef bf16 Kept;
     typedef Integers Sum;
     static constexpr int64_t GROUP = 2;
     static constexpr bool INTEGER = true;
@@ -224,12 +234,17 @@ inline void make_ready(Byte, const float *x, int64_t stride, int64_t rows, int64
 
 template <class P, int ROWS>
 __attribute__((noinline)) void sums(const uint32_t *a, int64_t stride, const char *panel, int64_t groups, typename P::Sum *tile) {
-    typename P::Sum sum[ROWS][2] = {};
+    // Unrolled before the compiler decides what lives in registers: an array would be cleared and copied in memory.
+    typename P::Sum sum[ROWS][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r) sum[r][0] = sum[r][1] = typename P::Sum{};
     for (int64_t g = 0; g < groups; ++g, panel += 4 * PANEL)
+#pragma GCC unroll 16
         for (int r = 0; r < ROWS; ++r) {
             sum[r][0] = P::add(sum[r][0], a[r * stride + g], panel);
             sum[r][1] = P::add(sum[r][1], a[r * stride + g], panel + 4 * WIDTH);
         }
+#pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
         tile[2 * r] = sum[r][0];
         tile[2 * r + 1] = sum[r][1];
