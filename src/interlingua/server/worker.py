@@ -32,6 +32,7 @@ __all__ = ["Worker", "main"]
 def main() -> None:
     """Load the models that the first message names, say so, and serve until standard input ends."""
     hear_only_ourselves()
+    _let_others_go_first()
     requests = sys.stdin.buffer
     with open(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # whatever a library prints must not fall between the frames
@@ -46,6 +47,12 @@ def main() -> None:
             return
         spare_the_collector()
         worker.serve(requests)
+
+
+def _let_others_go_first() -> None:
+    """Step back behind the process that speaks with clients: whom it refuses is not to wait until a batch is done."""
+    if hasattr(os, "nice"):
+        os.nice(5)
 
 
 class Worker:
