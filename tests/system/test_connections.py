@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+import raw_sockets
 from running_server import GOLDEN, RunningServer, serving
 
 BODY = json.dumps({"q": "1 2 3", "source": "digits", "target": "reverse"}).encode()
@@ -31,18 +32,7 @@ def request(*headers: str, body: bytes = BODY, version: str = "1.1") -> bytes:
 
 
 def converse(server: RunningServer, *pieces: bytes) -> bytes:
-    """Send pieces, each in a packet of its own, and return all that comes until the server closes or is quiet."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=2) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        heard = b""
-        try:
-            for piece in pieces:
-                connection.sendall(piece)
-            while some := connection.recv(65_536):
-                heard += some
-        except (TimeoutError, ConnectionError):
-            pass
-    return heard
+    return raw_sockets.converse(server.port, *pieces, patience=2)
 
 
 def test_a_request_may_come_byte_by_byte(server: RunningServer) -> None:

@@ -12,6 +12,8 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from interlingua.server.limits import HEADERS
+
 __all__ = ["PatientProtocol"]
 
 _MAX_HEAD = 16_384
@@ -22,6 +24,7 @@ _BYTES_PER_SECOND = 10_000.0
 _LINGERING_SECONDS = 3.0
 _GATHERED = 65_536
 _OF_UPGRADES = (b"upgrade", b"http2-settings")
+_HEADERS = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items()).encode()
 
 
 class _Awaited(Enum):
@@ -91,14 +94,14 @@ class PatientProtocol(HttpToolsProtocol):
         told = json.dumps({"error": msg, "message": msg}).encode()
         self.transport.write(
             b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-            b"content-security-policy: default-src 'none'\r\nx-content-type-options: nosniff\r\n"
-            b"cache-control: no-store\r\nconnection: close\r\n\r\n%s" % (len(told), told)
+            b"%scache-control: no-store\r\nconnection: close\r\n\r\n%s"
+            % (len(told), _HEADERS, told)
         )
         self.transport.close()
 
     @property
-    def is_amid_a_request(self) -> bool:
-        """Whether more is to come of a request that has begun."""
+    def may_hear_more(self) -> bool:
+        """Whether the client may be sending: the rest of a request, or the next."""
         return self._awaited is not _Awaited.NOTHING
 
     @property
@@ -210,6 +213,7 @@ class _Gathering:
         self._protocol = protocol
         self._parts: list[bytes] = []
         self._size = 0
+        self._has_spoken = False
         self._is_lingering = False
 
     def __getattr__(self, name: str) -> Any:
@@ -219,6 +223,7 @@ class _Gathering:
         """Send it soon, or at once if it is much: only then can a client who does not read be noticed."""
         if not self._parts:
             self._protocol.loop.call_soon(self._flush)
+        self._has_spoken = True
         self._parts.append(data)
         self._size += len(data)
         if self._size > _GATHERED:
@@ -229,11 +234,11 @@ class _Gathering:
         return self._is_lingering or self._transport.is_closing()
 
     def close(self) -> None:
-        """Send what is left, and close: after some seconds, if the client is still sending."""
+        """Send what is left, and close: after some seconds, if the client may still be sending and has something to read."""
         if self.is_closing():
             return
         self._flush()
-        if self._protocol.is_amid_a_request and not self._transport.is_closing():
+        if self._has_spoken and self._protocol.may_hear_more and not self._transport.is_closing():
             self._is_lingering = True
             self._transport.write_eof()
             self._protocol.flow.resume_reading()

@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 import uvicorn
+from raw_sockets import converse
 from starlette.types import Receive, Scope, Send
 
 from interlingua.server import protocol
@@ -57,19 +58,21 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         yield port
 
 
-def converse(port: int, *pieces: bytes, every: float = 0.0) -> tuple[bytes, float]:
-    """Send pieces, and return what is heard until the connection is closed, and how long it was open."""
-    start, heard = time.monotonic(), b""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        try:
-            for piece in pieces:
-                connection.sendall(piece)
-                time.sleep(every)
-            while some := connection.recv(65_536):
-                heard += some
-        except ConnectionError:
-            pass
-    return heard, time.monotonic() - start
+def seconds_open(port: int, *pieces: bytes, every: float) -> float:
+    start = time.monotonic()
+    converse(port, *pieces, every=every)
+    return time.monotonic() - start
+
+
+@contextmanager
+def asking_for_much(port: int, receive_buffer: int) -> Iterator[socket.socket]:
+    """A client that has sent its request and read nothing yet."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(GET.replace(b"/", b"/large", 1))
+        yield connection
 
 
 def test_whoever_says_nothing_more_is_cut_off(port: int) -> None:
@@ -86,7 +89,7 @@ def test_whoever_says_nothing_more_is_cut_off(port: int) -> None:
         ((chunked, *(chunk for _ in range(40))), 0.1),
     ]
     with ThreadPoolExecutor(len(ways)) as pool:
-        found = list(pool.map(lambda way: converse(port, *way[0], every=way[1])[1], ways))
+        found = list(pool.map(lambda way: seconds_open(port, *way[0], every=way[1]), ways))
     assert all(
         0.8 < seconds < 2.5 or number in (1, 3, 5, 7) for number, seconds in enumerate(found)
     ), found
@@ -95,17 +98,14 @@ def test_whoever_says_nothing_more_is_cut_off(port: int) -> None:
 
 def test_a_body_may_take_as_long_as_it_is(port: int) -> None:
     head = POST + b"Connection: close\r\nContent-Length: 300000\r\n\r\n"
-    heard, seconds = converse(port, head, *(bytes(15_000) for _ in range(20)), every=0.1)
+    start = time.monotonic()
+    heard = converse(port, head, *(bytes(15_000) for _ in range(20)), every=0.1)
     assert heard.endswith(b"\r\n\r\n300000")
-    assert seconds > 1.8
+    assert time.monotonic() - start > 1.8
 
 
 def test_whoever_reads_slowly_gets_everything(port: int) -> None:
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-        connection.settimeout(30)
-        connection.connect(("127.0.0.1", port))
-        connection.sendall(GET.replace(b"/", b"/large", 1))
+    with asking_for_much(port, 65_536) as connection:
         heard, start = 0, time.monotonic()
         while heard < len(LARGE):
             some = connection.recv(65_536)
@@ -116,11 +116,7 @@ def test_whoever_reads_slowly_gets_everything(port: int) -> None:
 
 
 def test_whoever_does_not_read_is_cut_off(port: int) -> None:
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        connection.settimeout(30)
-        connection.connect(("127.0.0.1", port))
-        connection.sendall(GET.replace(b"/", b"/large", 1))
+    with asking_for_much(port, 4_096) as connection:
         time.sleep(3)
         heard = 0
         try:
@@ -137,6 +133,16 @@ def test_whom_nobody_listens_to_is_not_late(port: int) -> None:
         GET.replace(b"/", b"/wait", 1),
         POST + b"Connection: close\r\nContent-Length: 3\r\n\r\n",
     )
-    heard, _ = converse(port, wait, last + b"12", b"3", every=0.3)
+    heard = converse(port, wait, last + b"12", b"3", every=0.3)
     assert heard.count(b"200 OK") == 2
     assert heard.endswith(b"\r\n\r\n3")
+
+
+def test_a_stop_waits_for_nobody_who_has_said_nothing() -> None:
+    with listening() as port:
+        silent = socket.create_connection(("127.0.0.1", port), timeout=30)
+        assert converse(port, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        start = time.monotonic()
+    with silent:
+        assert silent.recv(1) == b""
+    assert time.monotonic() - start < 2
