@@ -3,8 +3,8 @@
 // The plain reference is decoding/beam_search.py over model/transformer.py; tests/parity/test_compiled_search.py
 // compares. Only what is alive is computed: no padding, no slot that has ended or is empty, and the logits never
 // exist as a whole. Keys and values of earlier steps are never moved: each row remembers where those of its ancestors
-// are, and what is no row's ancestor any more makes room for what comes. Whoever has several cores calls from several threads, a batch each: nothing here
-// looks across sentences, and no result depends on how they are shared out.
+// are, and what is no row's ancestor any more makes room for what comes. Whoever has several cores calls from several
+// threads, a batch each: nothing here looks across sentences, and no result depends on how they are shared out.
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -532,7 +532,7 @@ template <class T> class KeyValues {
     const int64_t width;
     std::vector<T *> start;
     std::vector<int32_t> taken, free;
-    std::vector<int64_t> needed;  // by a row of which step
+    std::vector<int64_t> needed;  // when each place was last needed, in calls of keep
     int64_t now = 0;
 };
 
@@ -542,6 +542,7 @@ template <class P> class Search {
   public:
     Search(const Model &model, const Settings &settings, float alpha)
         : m(model), s(model.sizes), set(settings), alpha(alpha), stacks(model),
+          // A line of the cache between two rows: at a multiple of 4 KiB all would compete for the same few lines.
           past_key_values(pool, s.decoder_layers * s.heads * (s.query_width + s.value_width) + 2 * LANES) {}
 
     // found: (sentences, beam_size) of out_*; out_length 0 where there is none.
@@ -577,7 +578,6 @@ template <class P> class Search {
         steps.push_back(std::move(first));
         std::vector<int64_t> live(static_cast<size_t>(sentences));
         for (int64_t b = 0; b < sentences; ++b) live[b] = b;
-        ancestors.clear();
         while (!live.empty()) {
             step();
             Step next;
