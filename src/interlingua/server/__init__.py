@@ -9,6 +9,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``languages``: codes, names, and the way from one language to another
 * ``frames``: what the server and its workers say to each other
 * ``worker``: the process that has the models
+* ``collector``: when those processes look for garbage
 * ``batcher``: the queue before it, and what waits decoded together
 * ``engine``: that process: started, asked, replaced when it dies
 * ``samples``: sentences that the models were trained with
@@ -38,7 +39,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``metrics``: what operators watch
 * ``limits``: hosts, clients, headers and the log of every request
 * ``log``: what is written for operators, a line of JSON each
-* ``protocol``: time limits below all of it
+* ``protocol``: HTTP below all of it: time limits, and answers in one piece
 * ``app``: all of it as one ASGI application
 * ``running``: the application on a socket, until it is told to stop
 """
