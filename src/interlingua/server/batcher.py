@@ -17,7 +17,14 @@ from interlingua.server.frames import Message
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
 
-__all__ = ["Batcher"]
+__all__ = ["Batcher", "Found"]
+
+Found = tuple[str, tuple[str, ...], bool]
+"""What a sentence became, the next best, and whether it was too long to be read whole.
+
+Nothing but a plain tuple: the collector of garbage finds out that there is nothing in it to look at, and a full queue holds a hundred
+thousand.
+"""
 
 _FIRST_RATE = 4_000.0
 """Characters a second that a model is taken to decode until that has been measured."""
@@ -67,12 +74,12 @@ class _Waiting:
     options: dict[str, Any]
     texts: deque[tuple[int, str]]
     """Each with its place in the request."""
-    answer: asyncio.Future[list[Message]]
+    answer: asyncio.Future[list[Found]]
     number: int
     """Sentences in all."""
     turn: int
     """The batch in which its last turn was, or before which it came."""
-    found: dict[int, Message] = field(default_factory=dict)
+    found: dict[int, Found] = field(default_factory=dict)
     """By place, what has been decoded."""
 
     @property
@@ -117,12 +124,12 @@ class Batcher:
     """Collects sentences and has them decoded together.
 
     Args:
-        ask: has a batch decoded: the message to a worker -> what it found for each text.
+        ask: has a batch decoded: the message to a worker -> for each text the fields of what was found.
         settings: how much may wait, and how much is decoded together.
     """
 
     def __init__(
-        self, ask: Callable[[Message], Awaitable[list[Message]]], settings: ServerSettings
+        self, ask: Callable[[Message], Awaitable[list[Any]]], settings: ServerSettings
     ) -> None:
         self._ask = ask
         self._settings = settings
@@ -162,7 +169,7 @@ class Batcher:
 
     async def translate(
         self, model: int, sentences: Sequence[str], options: dict[str, Any]
-    ) -> list[Message]:
+    ) -> list[Found]:
         """Translate sentences, in company with whatever else is asked for in the same way.
 
         Whoever stops waiting takes what has not been begun out of the queue.
@@ -250,8 +257,10 @@ class Batcher:
         chars, seconds = float(sum(map(len, texts))), time.monotonic() - start
         pace = self._paces.setdefault(batch.model, _Pace(chars, seconds, batch.is_full))
         pace.observe(chars, seconds, batch.is_full)
-        for (waiting, place, _), each in zip(batch.sentences, found, strict=True):
-            waiting.found[place] = each
+        for (waiting, place, _), (best, others, is_cut_off) in zip(
+            batch.sentences, found, strict=True
+        ):
+            waiting.found[place] = (best, tuple(others), is_cut_off)
         telling = asyncio.create_task(_tell(batch))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)

@@ -77,13 +77,13 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
         Refusal: too much waits already, or the model cannot do it.
     """
     cut = [split_sentences(run.text, model.source) for run in runs]
-    asked = [each.text for parts in cut for each in parts if is_translatable(model, each)]
+    asked = [each.text for parts in cut for each in parts if is_translatable(model, each.text)]
     found = await translate_sentences(engine, model, asked, {})
     texts = iter([best for best, *_ in found])
     translated = [
         [
             _Sentence(each, next(texts), True)
-            if is_translatable(model, each)
+            if is_translatable(model, each.text)
             else _Sentence(each, each.text, False)
             for each in parts
         ]

@@ -166,6 +166,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._stop_watching()
         self._stop_watching_writes()
         super().connection_lost(exc)
+        cast(_Gathering, self.transport).forget()
 
     def _see_whether_it_reads(self, before: int) -> None:
         """Look every ten seconds how much is still to be sent, and cut off who has read nothing."""
@@ -210,7 +211,8 @@ class _Gathering:
 
     def __init__(self, transport: Any, protocol: PatientProtocol) -> None:
         self._transport = transport
-        self._protocol = protocol
+        self._protocol: PatientProtocol | None = protocol
+        self._loop = protocol.loop
         self._parts: list[bytes] = []
         self._size = 0
         self._has_spoken = False
@@ -222,7 +224,7 @@ class _Gathering:
     def write(self, data: bytes) -> None:
         """Send it soon, or at once if it is much: only then can a client who does not read be noticed."""
         if not self._parts:
-            self._protocol.loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         self._has_spoken = True
         self._parts.append(data)
         self._size += len(data)
@@ -238,13 +240,23 @@ class _Gathering:
         if self.is_closing():
             return
         self._flush()
-        if self._has_spoken and self._protocol.may_hear_more and not self._transport.is_closing():
+        protocol = self._protocol
+        if (
+            self._has_spoken
+            and protocol is not None
+            and protocol.may_hear_more
+            and not self._transport.is_closing()
+        ):
             self._is_lingering = True
             self._transport.write_eof()
-            self._protocol.flow.resume_reading()
-            self._protocol.loop.call_later(_LINGERING_SECONDS, self._transport.abort)
+            protocol.flow.resume_reading()
+            self._loop.call_later(_LINGERING_SECONDS, self._transport.abort)
         else:
             self._transport.close()
+
+    def forget(self) -> None:
+        """Let go of the connection that is lost: in a circle, thousands of them would wait for the collector, and then hold up all answers."""
+        self._protocol = None
 
     def _flush(self) -> None:
         parts, self._parts, self._size = self._parts, [], 0

@@ -59,7 +59,7 @@ async def _pieces(service: Service, last: Sequence[ServedModel], text: str) -> A
     for sentence in split_sentences(text, model.source):
         if sentence.before:
             yield sentence.before
-        if is_translatable(model, sentence):
+        if is_translatable(model, sentence.text):
             asked = {"do": "stream", "model": model.number, "text": sentence.text}
             async for answer in service.engine.stream(asked):
                 if "piece" in answer:

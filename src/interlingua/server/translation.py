@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
-from interlingua.requests.sentences import Sentence, split_sentences
+from interlingua.requests.sentences import split_sentences
 from interlingua.server.engine import Engine, ServedModel
 
 __all__ = [
@@ -21,6 +21,9 @@ _WORD = re.compile(r"\w")
 _CLAUSE = re.compile(r"[,;:–—،、，；：]\s*")
 _SPACE = re.compile(r"\s+")
 _LETTER = re.compile(r"[^\W\d_]")
+
+_Part = tuple[str, str, str]
+"""A sentence between the white space that belongs to it. Plain, so that the collector of garbage does not look at all that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,12 @@ async def _through(
             "n_best": alternatives + 1,
             "beam_size": max(model.beam_size, alternatives + 1),
         }
-    cut = [split_sentences(text, model.source) for text in texts]
-    asked = [[is_translatable(model, each) for each in parts] for parts in cut]
+    cut = [_cut(text, model) for text in texts]
+    asked = [[is_translatable(model, sentence) for _, sentence, _ in parts] for parts in cut]
     sentences = [
-        each.text
+        sentence
         for parts, wanted in zip(cut, asked, strict=True)
-        for each in compress(parts, wanted)
+        for _, sentence, _ in compress(parts, wanted)
     ]
     found = iter(await translate_sentences(engine, model, sentences, options))
     results = []
@@ -75,9 +78,13 @@ async def _through(
     return results
 
 
-def is_translatable(model: ServedModel, sentence: Sentence) -> bool:
+def _cut(text: str, model: ServedModel) -> list[_Part]:
+    return [(each.before, each.text, each.after) for each in split_sentences(text, model.source)]
+
+
+def is_translatable(model: ServedModel, sentence: str) -> bool:
     """Whether there is something in a sentence that the model could translate."""
-    return bool((_LETTER if model.has_letters else _WORD).search(sentence.text))
+    return bool((_LETTER if model.has_letters else _WORD).search(sentence))
 
 
 async def translate_sentences(
@@ -91,9 +98,9 @@ async def translate_sentences(
     if not sentences:
         return []
     found = await engine.batcher.translate(model.number, sentences, options)
-    ranked = [[each["text"], *each["alternatives"]] for each in found]
-    for place, each in enumerate(found):
-        if "truncated-source" in each["flags"] and len(sentences[place]) > 1:
+    ranked = [[best, *others] for best, others, _ in found]
+    for place, (_, _, is_cut_off) in enumerate(found):
+        if is_cut_off and len(sentences[place]) > 1:
             halves = await translate_sentences(engine, model, cut_in_two(sentences[place]), options)
             ranked[place] = [" ".join(texts) for texts in zip(*halves, strict=False)]
     return ranked
@@ -111,9 +118,9 @@ def cut_in_two(sentence: str) -> tuple[str, str]:
     return sentence[:middle], sentence[middle:]
 
 
-def _join(parts: Sequence[Sentence], ranked: Sequence[Sequence[str]], number: int) -> str:
+def _join(parts: Sequence[_Part], ranked: Sequence[Sequence[str]], number: int) -> str:
     """Put together the translations of that rank, or the last where there are fewer."""
     return "".join(
-        f"{part.before}{texts[min(number, len(texts) - 1)] if texts else part.text}{part.after}"
-        for part, texts in zip(parts, ranked, strict=True)
+        f"{before}{texts[min(number, len(texts) - 1)] if texts else sentence}{after}"
+        for (before, sentence, after), texts in zip(parts, ranked, strict=True)
     )

@@ -200,7 +200,7 @@ class Worker:
         with suppress(CorpusError):  # what was known stays
             translator.refresh_corrections()
         found = translator.translate(message["texts"], **message["options"])
-        yield {"found": [_as_message(each) for each in found]}
+        yield {"found": [_plain(each) for each in found]}
 
     def _stream(self, message: Message) -> Iterator[Message]:
         translator = self._translators[message["model"]]
@@ -252,13 +252,10 @@ def _has_letters(translator: "Translator") -> bool:
     return any(map(str.isalpha, "".join(each for each in pieces if not each.startswith("<"))))
 
 
-def _as_message(translation: "Translation") -> Message:
-    return {
-        "text": translation.text,
-        "score": translation.score,
-        "flags": translation.flags,
-        "alternatives": [each.text for each in translation.alternatives],
-    }
+def _plain(translation: "Translation") -> tuple[str, list[str], bool]:
+    """Return the translation, the next best, and whether its source was cut off."""
+    others = [each.text for each in translation.alternatives]
+    return translation.text, others, "truncated-source" in translation.flags
 
 
 if __name__ == "__main__":

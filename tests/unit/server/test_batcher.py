@@ -20,13 +20,13 @@ class Model:
         self.goes = asyncio.Event()
         self.refusal: Refusal | None = None
 
-    async def ask(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+    async def ask(self, message: dict[str, Any]) -> list[list[Any]]:
         self.batches.append((message["model"], message["texts"]))
         await asyncio.sleep(0)
         await self.goes.wait()
         if self.refusal is not None:
             raise self.refusal
-        return [{"text": text[::-1]} for text in message["texts"]]
+        return [[text[::-1], [], False] for text in message["texts"]]
 
 
 def run(test: Callable[[Model, Batcher], Awaitable[None]], **limits: Any) -> None:
@@ -59,8 +59,8 @@ def test_what_waits_while_the_model_decodes_is_decoded_together() -> None:
         elsewhere = asking(batcher, "yz", model=1)
         await settle()
         model.goes.set()
-        assert [each["text"] for each in await first] == ["ba"]
-        assert [(await each)[0]["text"] for each in others] == [f"x{n}" for n in range(5)]
+        assert [text for text, *_ in await first] == ["ba"]
+        assert [(await each)[0][0] for each in others] == [f"x{n}" for n in range(5)]
         await elsewhere
         assert model.batches == [(0, ["ab"]), (0, [f"{n}x" for n in range(5)]), (1, ["yz"])]
 
@@ -124,7 +124,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
         assert (refused.value.status, refused.value.retry_after) == (503, 1)
         model.goes.set()
         await asyncio.gather(*asked)
-        assert (await batcher.translate(0, ["b"], {}))[0]["text"] == "b"
+        assert (await batcher.translate(0, ["b"], {}))[0][0] == "b"
 
     run(test, max_waiting=3)
 
@@ -224,6 +224,6 @@ def test_a_refusal_of_the_model_reaches_everyone_in_the_batch_and_the_next_goes_
         with pytest.raises(Refusal, match="broken"):
             await batcher.translate(0, ["a"], {})
         model.refusal = None
-        assert await batcher.translate(0, ["ab"], {}) == [{"text": "ba"}]
+        assert await batcher.translate(0, ["ab"], {}) == [("ba", (), False)]
 
     run(test)

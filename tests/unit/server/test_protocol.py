@@ -1,6 +1,7 @@
 """How long a connection is borne, on real sockets, with seconds made short."""
 
 import asyncio
+import gc
 import socket
 import time
 from collections.abc import Iterator
@@ -146,3 +147,27 @@ def test_a_stop_waits_for_nobody_who_has_said_nothing() -> None:
     with silent:
         assert silent.recv(1) == b""
     assert time.monotonic() - start < 2
+
+
+def test_a_connection_that_is_over_leaves_no_garbage(port: int) -> None:
+    def held() -> int:
+        return sum(type(each) is PatientProtocol for each in gc.get_objects())
+
+    gc.collect()
+    before = held()
+    gc.disable()
+    try:
+        for request in (
+            GET,
+            GET + GET,
+            GET[:-1],
+            b"nonsense\r\n\r\n",
+            POST + b"Connection: close\r\n\r\n",
+        ):
+            converse(port, request)
+        until = time.monotonic() + 5
+        while held() > before and time.monotonic() < until:
+            time.sleep(0.05)
+        assert held() <= before
+    finally:
+        gc.enable()
