@@ -31,7 +31,7 @@ def search(sources: list[list[str]]) -> list[list[str]]:
     return outputs
 
 
-if task.kind == "tokens":
+if task.length:
     measure(task, search, version=ctranslate2.__version__)
 else:
     shared = folder / "tokenizer.json"

@@ -22,12 +22,12 @@ class Task:
     """One measurement: what to translate, how, and how often."""
 
     sentences: list[Any]
-    """Token lists, or texts where ``kind`` is text."""
+    """Token lists where every output has one length, texts otherwise."""
     kind: str
-    """``tokens``: all at once, from tokens to tokens; ``text``: from text to text; ``single``: one text at a time."""
+    """``tokens`` and ``text``: all at once; ``single``: one at a time."""
     beam: int
     length: int
-    """Tokens that every output has exactly; 0 lets the model end."""
+    """Tokens that every output has exactly, so that a model of random weights stops; 0 lets the model end."""
     threads: int
     runs: int
 
@@ -68,7 +68,7 @@ def measure(task: Task, translate: Callable[[list[Any]], list[Any]], **more: obj
         json.dumps(
             {
                 "seconds": statistics.median(seconds),
-                "outputs": outputs if task.kind != "tokens" else [len(each) for each in outputs],
+                "outputs": [len(each) for each in outputs] if task.length else outputs,
                 "median_latency": statistics.median(latencies) if latencies else 0.0,
                 "p99_latency": latencies[int(0.99 * len(latencies))] if latencies else 0.0,
                 "start_seconds": started,

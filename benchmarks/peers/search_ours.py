@@ -45,4 +45,4 @@ def translate(texts: list[str]) -> list[str]:
     return [each.text for each in found]
 
 
-measure(task, search if task.kind == "tokens" else translate, version=interlingua.__version__)
+measure(task, search if task.length else translate, version=interlingua.__version__)
