@@ -101,7 +101,7 @@ prove-digits: $(READY) ## copying and reversing digits: recipes and no recipe (a
 prove-scan: $(READY) ## SCAN simple to 99.5 % exact; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scan.py
 
-prove-decoding: $(READY) ## invariance, glossary, placeholders, confidence at full size; trains a Multi30k model if there is none; needs INTERLINGUA_DATA
+prove-decoding: $(READY) ## precision, invariance, glossary, placeholders, confidence at full size; trains what is missing of two models; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_decoding.py
 
 .PHONY: prove-predecessors

@@ -1,7 +1,8 @@
 """What decoding promises, at full size on a trained Multi30k model: fast ways equal the plain one, invariance, glossary,
 placeholders, confidence.
 
-The model is ``runs/multi30k-en-de``, or the one that --model names; without one it is trained by the recipe first.
+The models are ``runs/multi30k-en-de`` and ``runs/ro-en``, or those that --model and --romanian name; one that is not there is trained
+by its recipe first.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prove_commands import corpora, describe_machine, run
+from prove_ro_en import clean
 
 from interlingua.evaluation.calibration import calibrate
 from interlingua.evaluation.metrics import corpus_bleu
@@ -33,8 +35,9 @@ def main() -> None:
     """Prove everything, and end with 1 if anything does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=Path("runs/multi30k-en-de"))
+    parser.add_argument("--romanian", type=Path, default=Path("runs/ro-en"))
     parser.add_argument(
-        "--only", default="precision,invariance,fixed,glossary,placeholders,confidence"
+        "--only", default="precision,romanian,invariance,fixed,glossary,placeholders,confidence"
     )
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--requests", type=int, default=1000)
@@ -42,13 +45,14 @@ def main() -> None:
     asked = parser.parse_args()
     print(describe_machine())
     data = corpora() / "multi30k_en_de"
-    if not (asked.model / "model").is_dir() and not (asked.model / "config.json").is_file():
-        print(run("train", "recipes/multi30k_en_de.toml", "--run-dir", str(asked.model)).output)
+    sides = captions(data, asked.sentences)
+    train_if_absent("multi30k_en_de", asked.model)
     translator = Translator.load(asked.model, device="cpu")
     tests = {
-        "precision": lambda: prove_precision(asked.model, data, asked.sentences),
-        "invariance": lambda: prove_invariance(translator, data, asked.sentences, fixed=False),
-        "fixed": lambda: prove_invariance(translator, data, asked.sentences, fixed=True),
+        "precision": lambda: prove_precision(asked.model, *sides),
+        "romanian": lambda: prove_romanian(asked.romanian, asked.sentences),
+        "invariance": lambda: prove_invariance(translator, sides[0], fixed=False),
+        "fixed": lambda: prove_invariance(translator, sides[0], fixed=True),
         "glossary": lambda: prove_glossary(translator, data, asked.requests),
         "placeholders": lambda: prove_placeholders(translator, data, asked.placeholders),
         "confidence": lambda: prove_confidence(translator, data),
@@ -62,11 +66,30 @@ def read(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def prove_precision(model: Path, data: Path, number: int) -> bool:
-    """Each fast way to compute against the readable float32 search: the same tokens, and how far BLEU moves."""
+def train_if_absent(recipe: str, model: Path) -> None:
+    if not (model / "model").is_dir() and not (model / "config.json").is_file():
+        print(run("train", f"recipes/{recipe}.toml", "--run-dir", str(model)).output)
+
+
+def captions(data: Path, number: int) -> tuple[list[str], list[str]]:
+    """Return both sides of Multi30k's two test sets, one after the other."""
     tests = ("test_2016_flickr", "test_2017_flickr")
-    texts = [line for name in tests for line in read(data / f"{name}.en")][:number]
-    references = [line for name in tests for line in read(data / f"{name}.de")][:number]
+    texts = [line for name in tests for line in read(data / f"{name}.en")]
+    references = [line for name in tests for line in read(data / f"{name}.de")]
+    return texts[:number], references[:number]
+
+
+def prove_romanian(model: Path, number: int) -> bool:
+    """The same with the Romanian model, on the test sentences of STS."""
+    if not (model / "model").is_dir():
+        clean()
+    train_if_absent("ro_en", model)
+    test = corpora() / "ro_en/sts"
+    return prove_precision(model, read(test / "test.ro")[:number], read(test / "test.en")[:number])
+
+
+def prove_precision(model: Path, texts: list[str], references: list[str]) -> bool:
+    """Each fast way to compute against the readable float32 search: the same tokens, and how far BLEU moves."""
     plain = Translator.load(model, device="cpu", plain=True).translate(texts)
     expected = corpus_bleu([each.text for each in plain], [references])
     print(f"plain float32: {len(texts):,} sentences, BLEU {expected:.2f}")
@@ -85,9 +108,8 @@ def prove_precision(model: Path, data: Path, number: int) -> bool:
     return holds
 
 
-def prove_invariance(translator: Translator, data: Path, number: int, *, fixed: bool) -> bool:
+def prove_invariance(translator: Translator, texts: list[str], *, fixed: bool) -> bool:
     """Each sentence alone against random batches of 2 to 64, in another order."""
-    texts = (read(data / "test_2016_flickr.en") + read(data / "test_2017_flickr.en"))[:number]
     dice = random.Random(SEED)
     order = list(range(len(texts)))
     dice.shuffle(order)
