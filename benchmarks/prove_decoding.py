@@ -1,4 +1,4 @@
-"""What decoding promises, at full size on a trained Multi30k model: fast ways equal the plain one, invariance, glossary,
+"""What decoding promises, at full size on trained models: fast ways equal the plain one, invariance, glossary,
 placeholders, confidence.
 
 The models are ``runs/multi30k-en-de`` and ``runs/ro-en``, or those that --model and --romanian name; one that is not there is trained
@@ -45,16 +45,19 @@ def main() -> None:
     asked = parser.parse_args()
     print(describe_machine())
     data = corpora() / "multi30k_en_de"
-    sides = captions(data, asked.sentences)
+    captions, references = both_tests(data)
+    some = captions[: asked.sentences]
     train_if_absent("multi30k_en_de", asked.model)
     translator = Translator.load(asked.model, device="cpu")
     tests = {
-        "precision": lambda: prove_precision(asked.model, *sides),
+        "precision": lambda: prove_precision(asked.model, some, references[: asked.sentences]),
         "romanian": lambda: prove_romanian(asked.romanian, asked.sentences),
-        "invariance": lambda: prove_invariance(translator, sides[0], fixed=False),
-        "fixed": lambda: prove_invariance(translator, sides[0], fixed=True),
-        "glossary": lambda: prove_glossary(translator, data, asked.requests),
-        "placeholders": lambda: prove_placeholders(translator, data, asked.placeholders),
+        "invariance": lambda: prove_invariance(translator, some, fixed=False),
+        "fixed": lambda: prove_invariance(translator, some, fixed=True),
+        "glossary": lambda: prove_glossary(
+            translator, data, list(zip(captions, references, strict=True)), asked.requests
+        ),
+        "placeholders": lambda: prove_placeholders(translator, captions, asked.placeholders),
         "confidence": lambda: prove_confidence(translator, data),
     }
     wrong = [name for name in asked.only.split(",") if not tests[name]()]
@@ -66,22 +69,26 @@ def read(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+def is_there(model: Path) -> bool:
+    return (model / "model").is_dir() or (model / "config.json").is_file()
+
+
 def train_if_absent(recipe: str, model: Path) -> None:
-    if not (model / "model").is_dir() and not (model / "config.json").is_file():
+    if not is_there(model):
         print(run("train", f"recipes/{recipe}.toml", "--run-dir", str(model)).output)
 
 
-def captions(data: Path, number: int) -> tuple[list[str], list[str]]:
+def both_tests(data: Path) -> tuple[list[str], list[str]]:
     """Return both sides of Multi30k's two test sets, one after the other."""
     tests = ("test_2016_flickr", "test_2017_flickr")
     texts = [line for name in tests for line in read(data / f"{name}.en")]
     references = [line for name in tests for line in read(data / f"{name}.de")]
-    return texts[:number], references[:number]
+    return texts, references
 
 
 def prove_romanian(model: Path, number: int) -> bool:
     """The same with the Romanian model, on the test sentences of STS."""
-    if not (model / "model").is_dir():
+    if not is_there(model):
         clean()
     train_if_absent("ro_en", model)
     test = corpora() / "ro_en/sts"
@@ -138,11 +145,11 @@ def prove_invariance(translator: Translator, texts: list[str], *, fixed: bool) -
     return changed <= 0.0005 * tokens and all(gap < 1e-4 for gap in gaps)
 
 
-def prove_glossary(translator: Translator, data: Path, number: int) -> bool:
+def prove_glossary(
+    translator: Translator, data: Path, tests: Sequence[tuple[str, str]], number: int
+) -> bool:
     """One term a sentence, which its reference has: is it there, and what does that do to BLEU."""
     pairs = list(zip(read(data / "train.en"), read(data / "train.de"), strict=True))
-    tests = [(s, t) for name in ("test_2016_flickr", "test_2017_flickr")
-             for s, t in zip(read(data / f"{name}.en"), read(data / f"{name}.de"), strict=True)]  # fmt: skip
     terms = choose_terms(pairs, tests)
     requests = [(s, t, term) for (s, t), term in zip(tests, terms, strict=True) if term][:number]
     sources = [source for source, _, _ in requests]
@@ -187,10 +194,9 @@ def words_of(text: str) -> list[str]:
     return [word for word in stripped if len(word) >= 4 and word.isalpha()]
 
 
-def prove_placeholders(translator: Translator, data: Path, number: int) -> bool:
+def prove_placeholders(translator: Translator, lines: list[str], number: int) -> bool:
     """One to three placeholders at random places of real sentences."""
     dice = random.Random(SEED)
-    lines = read(data / "test_2016_flickr.en") + read(data / "test_2017_flickr.en")
     texts = []
     for n in range(number):
         words = lines[n % len(lines)].split()
