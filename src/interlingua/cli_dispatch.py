@@ -69,6 +69,7 @@ class CommandLine:
         for flags in self.flags:
             Parameter(name="*")(flags)
         common = Parameter(negative=(), consume_multiple=1, show_default=_show_default)
+        before_text = Parameter(consume_multiple=False)
         app = App(
             name="interlingua",
             version=interlingua.__version__,
@@ -77,7 +78,8 @@ class CommandLine:
             suppress_keyboard_interrupt=False,
         )
         for command in self.commands:
-            app.command(command)
+            # A flag with several values would swallow the text that stands behind it.
+            app.command(command, default_parameter=before_text if _takes_text(command) else None)
         for name, (told, commands) in self.groups.items():
             group = App(name=name, help=told)
             for command in commands:
@@ -120,6 +122,12 @@ class CommandLine:
 
 def _summary(command: Command) -> str:
     return (introspection.getdoc(command) or "").partition("\n")[0]
+
+
+def _takes_text(command: Command) -> bool:
+    """Tell whether any number of sentences may stand among the flags."""
+    parameters = introspection.signature(command).parameters.values()
+    return any(p.kind is p.VAR_POSITIONAL and p.annotation is str for p in parameters)
 
 
 def _show_default(value: object) -> str | None:

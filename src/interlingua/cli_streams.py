@@ -232,6 +232,13 @@ def note_zero_shot(translator: "Translator") -> None:
         )
 
 
+_DOUBTS = {
+    "loop": "with the same words again and again",
+    "copy": "that copied the source",
+    "uncovered-source": "that left a part of the source hardly looked at",
+}
+
+
 def note_marks(counts: Counter[str], longest: int | None) -> None:
     """Say how many sources were cut to ``longest`` tokens, and how many translations have no end or nothing in them."""
     if cut := counts["truncated-source"]:
@@ -258,6 +265,10 @@ def note_marks(counts: Counter[str], longest: int | None) -> None:
     if cut := counts["banned-word"]:
         words = "translation has" if cut == 1 else "translations have"
         note(f"{cut:,} {words} a word that was banned: there was nothing else to write")
+    for mark, what in _DOUBTS.items():
+        if doubtful := counts[mark]:
+            words = "translation" if doubtful == 1 else "translations"
+            note(f"{doubtful:,} {words} {what} (--check; --json says which)")
     if cut := counts["placeholders-split"]:
         words = "text was" if cut == 1 else "texts were"
         note(

@@ -157,7 +157,7 @@ def _vectors(stock: Stock, path: Path) -> None:
 
 
 def _terms(stock: Stock, path: Path) -> None:
-    path.write_text("pisica\tthe cat\n", encoding="utf-8")
+    path.write_text("shirt\tT-Shirt\nbicycle\tRad\n", encoding="utf-8")
 
 
 def _texts(stock: Stock, path: Path) -> None:
@@ -279,16 +279,32 @@ PLANS = {
     "docs/guides/decoding.md": Plan(
         owns={
             "model": _calibrated,
+            "other": ENGLISH_GERMAN,
             "runs/ro-en": DEMO,
             "runs/seed-1": DEMO,
             "runs/seed-2": DEMO,
             "terms.tsv": _terms,
         },
         says=(
-            "Ein Junge in einem roten Hemd fährt auf einem Fahrrad Fahrrad Fahrrad.",
-            "Ein Mann fährt auf einem Motorrad.  Zwei Hunde laufen im Schnee.",
-            "Ein Windhund wird von einem Mittagessen <b>a.b@example.org</b> Eine große Menschenmenge wartet darauf "
-            "{{count}} Eine große große Hunde.",
+            "Ein Mann in einem roten Hemd fährt Fahrrad.",
+            "feet leap parascheidinger Mann bereiten Fahrrad aussiehtanten.l block schwarze. onto gym Leute ins middle",
+            "Ein Mann, der ein rotes Hemd trägt und ein Fahrrad fährt Krawatteügel.",
+            "Ein Mann mit einem roten Hemd fährt Fahrrad.",
+            "Ein Junge in einem roten Hemd fährt Fahrrad.",
+            "Ein Mann fährt Radfahrer.",
+            "Ein Mann in einem roten Hemd fährt auf einem Rad.",
+            "Ein Mann in einem roten T-Shirt fährt Rad.",
+            "Ein Mann hält ein Schild mit der türkisfarbenen Süßigkeiten, die mit Imbiss beschnalliert ist.",
+            "Ein Mann hält ein Schild mit <b>{{name}}</b> darauf.",
+            "Ein Mann in einem roten Hemd fährt auf einem Bike.",
+            "Ein Mann in einem roten",
+            "Ein Hund Hund Hund Hund Hund Hund Hund Hund Hund Hund Hund Hund Hund Hund.",
+            "Hund Hund Hund Hundetze.",
+            "Hund Hund Hund",
+            "Hund Hund, der Hund Hunde Hunder Hundem Hund rennt, Hund mit einem Hunden Hund.",
+            "Ein Mann fährt auf einem Fahrgeschäft.  Zwei Hunde laufen im Schnee.",
+            "words are linked by layer 1, the mean of its heads, as it reads the word",
+            "Ein Mann in einem roten Hemd fährt Fahrrad. ||| 1-1 2-0 2-2 3-3 4-4 7-6 9-5 9-7",
         ),
     ),
     "docs/guides/descendants.md": Plan(

@@ -121,6 +121,27 @@ def test_n_best_and_json_tell_scores(place: Path, capsys: Capture) -> None:
     ]
 
 
+def test_no_flag_swallows_the_text_behind_it(place: Path, capsys: Capture) -> None:
+    alone = run("translate runs/ro-en unu", capsys)
+    assert run("translate runs/ro-en --ensemble runs/ro-en/model unu", capsys) == alone
+    twice = "--ensemble runs/ro-en/model --ensemble runs/ro-en"
+    assert run(f"translate runs/ro-en {twice} unu doi", capsys).count("\n") == 2
+
+
+def test_groups_of_a_beam_give_no_translation_twice(place: Path, capsys: Capture) -> None:
+    ranked = run("translate runs/ro-en unu --groups 3 --n-best 3 --json", capsys)
+    found = [tuple(each["tokens"]) for each in json.loads(ranked)["translations"]]
+    assert len(set(found)) == len(found) > 1
+
+
+def test_what_a_check_finds_is_told_without_json_too(place: Path, capsys: Capture) -> None:
+    command = ["translate", "runs/ro-en", "unu", "--prefix", "one one one one", "--check"]
+    assert main(command) == 0
+    assert "1 translation with the same words again and again" in capsys.readouterr().err
+    assert main(command[:-1]) == 0
+    assert "again and again" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("form", "sign"), [("text", "95 %"), ("markdown", "| --"), ("latex", r"\toprule")]
 )

@@ -13,7 +13,8 @@ A sentence has W slots, each with a target so far. One step
 
    is no better than the last of the ``n_best`` best that have ended. (A sum of log-probabilities only falls,
    and the penalty rises or falls steadily with the length, so the best is at one of the two ends.) A target
-   of the maximum length has ended as it is.
+   of the maximum length has ended as it is. (The groups of a diverse beam are beams of their own: each goes on
+   until its slots have ended, and what two of them found is given once.)
 
 At the end the targets of a sentence, of different lengths, are compared by score. Nothing here looks across
 sentences, so that a result cannot depend on its neighbours in the batch.
@@ -241,6 +242,8 @@ def _stop_repeating(beams: Beams, max_repeats: int) -> Beams:
 def _is_finished(beams: Beams, options: SearchOptions) -> Bool[Tensor, "B"]:
     """Return which sentences have no live slot that could still be among the ``n_best``."""
     live, alpha = beams.live(), options.length_penalty
+    if options.groups > 1:  # beams of their own, each of which goes on to its end
+        return ~live.any(dim=-1)
     scores = beams.totals / length_penalty(beams.lengths, alpha)
     scores = scores.masked_fill(~beams.ended | beams.repeats, float("-inf"))
     to_beat = scores.topk(options.n_best, dim=-1).values[:, -1]  # (B,)
@@ -275,5 +278,7 @@ def read_targets(beams: Beams, row: int, end_id: int, options: SearchOptions) ->
     ]
     if not hypotheses:
         raise ModelError(no_number(beams.ids[row, 0].tolist()))
+    if options.groups > 1:  # two groups may have found the same
+        hypotheses = list({hypothesis.ids: hypothesis for hypothesis in hypotheses}.values())
     ranked = sorted(hypotheses, key=lambda h: (h.stopped == "repetition", -h.score))
     return ranked[: options.n_best]

@@ -78,8 +78,8 @@ def test_top_k_and_top_p_leave_the_likeliest_only():
 def test_groups_of_a_diverse_beam_avoid_each_others_words():
     asked = SearchOptions(beam_size=3, n_best=3, groups=3, diversity=5.0)
 
-    def first_words(selection):
-        found = beam_search(
+    def targets(selection):
+        (found,) = beam_search(
             WORDS,
             torch.tensor([[0]]),
             **SYMBOLS,
@@ -87,7 +87,9 @@ def test_groups_of_a_diverse_beam_avoid_each_others_words():
             options=asked,
             selection=selection,
         )
-        return {h.ids[:1] for h in found[0]}
+        return [h.ids for h in found]
 
-    assert first_words(DiverseGroups(3, 5.0)) == {(3,), (4,), ()}
-    assert first_words(DiverseGroups(3, 0.0)) == {(3,)}
+    assert {ids[:1] for ids in targets(DiverseGroups(3, 5.0))} == {(3,), (4,), ()}
+    same = targets(DiverseGroups(3, 0.0))
+    assert len(same) == 1, "what all groups found is given once"
+    assert same[0][:1] == (3,)
