@@ -160,6 +160,19 @@ def _terms(stock: Stock, path: Path) -> None:
     path.write_text("shirt\tT-Shirt\nbicycle\tRad\n", encoding="utf-8")
 
 
+def _pairs_in_english(stock: Stock, path: Path) -> None:
+    path.write_text(
+        "A man in a red shirt is riding a bicycle.\nTwo dogs run in the snow.\n", encoding="utf-8"
+    )
+
+
+def _pairs_in_german(stock: Stock, path: Path) -> None:
+    path.write_text(
+        "Ein Mann in einem roten Hemd fährt Fahrrad.\nZwei Hunde laufen im Regen.\n",
+        encoding="utf-8",
+    )
+
+
 def _texts(stock: Stock, path: Path) -> None:
     for number in range(2):
         stock.copy("romanian/test.ro", path / f"part-{number}.txt", (20 * number, 20 * number + 20))
@@ -284,6 +297,10 @@ PLANS = {
             "runs/seed-1": DEMO,
             "runs/seed-2": DEMO,
             "terms.tsv": _terms,
+            "valid.en": flores("eng_Latn", 400, 500),
+            "valid.de": flores("deu_Latn", 400, 500),
+            "pairs.en": _pairs_in_english,
+            "pairs.de": _pairs_in_german,
         },
         says=(
             "Ein Mann in einem roten Hemd fährt Fahrrad.",
