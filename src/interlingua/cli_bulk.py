@@ -30,6 +30,8 @@ def translate_files(
         OutputError: something cannot be written.
         ModelError: a model that cannot be read.
     """
+    if flags.ray_workers is not None and flags.ray_workers < 1:
+        raise ConfigError(f"--ray-workers must be at least 1, not {flags.ray_workers}")
     if source in (None, "-") or output == "-":
         raise ConfigError(
             "files are translated from --input FILE_OR_FOLDER to --output FOLDER; give both"
@@ -38,6 +40,7 @@ def translate_files(
         raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
     folder = Path(output)
     files = find_files(Path(str(source)))
+    _note_folders_inside(Path(str(source)))
     if folder.resolve() in (file.resolve().parent for file in files):
         raise ConfigError(f"{folder}: holds the text itself; give another --output")
     request = _fingerprint(recipe)
@@ -99,6 +102,17 @@ def _translate(
     worker = Worker(recipe)
     for part in parts:
         yield part, *worker.translate(part)
+
+
+def _note_folders_inside(source: Path) -> None:
+    """Say which folders in a folder of text are left out."""
+    if source.is_dir():
+        inside = sorted(each.name for each in source.iterdir() if each.is_dir())
+        if shown := [name for name in inside if not name.startswith(".")]:
+            what = "folder inside it is" if len(shown) == 1 else "folders inside it are"
+            note(
+                f"{source}: {len(shown):,} {what} left out ({shown[0]}); translate each with a command of its own"
+            )
 
 
 def _fingerprint(recipe: Recipe) -> dict[str, object]:

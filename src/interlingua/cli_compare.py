@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import MachineFlags
+from interlingua.cli_marks import note_zero_shot
 from interlingua.cli_streams import (
-    note_zero_shot,
     one_line,
     read_aligned,
     refuse_missing_folder,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli_streams import note_marks, note_zero_shot, one_line, open_output
+from interlingua.cli_marks import note_marks, note_zero_shot
+from interlingua.cli_streams import one_line, open_output
 from interlingua.errors import ConfigError
 from interlingua.evaluation.metrics import METRIC_NAMES
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs

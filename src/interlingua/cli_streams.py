@@ -11,7 +11,6 @@ import os
 import stat
 import sys
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -21,14 +20,10 @@ from interlingua.files import replace_file
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
-    from interlingua.translator import Translator
 
 __all__ = [
-    "count_flags",
     "is_folder",
     "note",
-    "note_marks",
-    "note_zero_shot",
     "one_line",
     "open_output",
     "print_json",
@@ -213,73 +208,6 @@ def write_translations(
             write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
         else:
             write(one_line(best.text) + "\n")
-
-
-def count_flags(
-    translations: Iterable["Translation"], counts: Counter[str]
-) -> Iterator["Translation"]:
-    """Pass ``translations`` on and count in ``counts`` what they are marked with."""
-    for each in translations:
-        counts.update(each.flags)
-        yield each
-
-
-def note_zero_shot(translator: "Translator") -> None:
-    """Say that a model is asked for languages that it never met together."""
-    if translator.is_zero_shot:
-        note(
-            f"{translator.source_lang} into {translator.target_lang} is zero-shot: the model was never trained on this pair"
-        )
-
-
-_DOUBTS = {
-    "loop": "with the same words again and again",
-    "copy": "that copied the source",
-    "uncovered-source": "that left a part of the source hardly looked at",
-}
-
-
-def note_marks(counts: Counter[str], longest: int | None) -> None:
-    """Say how many sources were cut to ``longest`` tokens, and how many translations have no end or nothing in them."""
-    if cut := counts["truncated-source"]:
-        words = "source is longer" if cut == 1 else "sources are longer"
-        room = "" if longest is None else f"the {longest:,} tokens that "
-        note(
-            f"{cut:,} {words} than {room}the model takes, and only the beginning was translated; split such lines "
-            "into sentences"
-        )
-    if cut := counts["max-length"]:
-        words = "translation was" if cut == 1 else "translations were"
-        note(
-            f"{cut:,} {words} cut off at the longest length, before the model ended: the source is unlike "
-            "what it was trained on, or too long"
-        )
-    if cut := counts["repetition"]:
-        words = "translation was" if cut == 1 else "translations were"
-        note(f"{cut:,} {words} stopped for writing the same again and again (--max-repeats)")
-    if cut := counts["term-missed"]:
-        words = "translation lacks" if cut == 1 else "translations lack"
-        note(
-            f"{cut:,} {words} a word that was forced, or a term of the glossary; see their flags (--json)"
-        )
-    if cut := counts["banned-word"]:
-        words = "translation has" if cut == 1 else "translations have"
-        note(f"{cut:,} {words} a word that was banned: there was nothing else to write")
-    for mark, what in _DOUBTS.items():
-        if doubtful := counts[mark]:
-            words = "translation" if doubtful == 1 else "translations"
-            note(f"{doubtful:,} {words} {what} (--check; --json says which)")
-    if cut := counts["placeholders-split"]:
-        words = "text was" if cut == 1 else "texts were"
-        note(
-            f"{cut:,} {words} translated piece by piece between placeholders (--lock), which the model would not keep"
-        )
-    if silent := counts["empty-output"]:
-        words = "translation is" if silent == 1 else "translations are"
-        note(
-            f"{silent:,} {words} empty, although the source is not: the model has learnt too little to say more; "
-            "train it longer, or look at how it was trained"
-        )
 
 
 def one_line(text: str) -> str:

@@ -15,12 +15,10 @@ from interlingua.cli_flags import (
     ShowFlags,
     TextFlags,
 )
+from interlingua.cli_marks import count_flags, note_marks, note_zero_shot
 from interlingua.cli_streams import (
     Write,
-    count_flags,
     note,
-    note_marks,
-    note_zero_shot,
     one_line,
     open_output,
     write_translations,
@@ -62,7 +60,7 @@ def translate_lines(
         what = "correction is" if len(unused) == 1 else "corrections are"
         note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
     if show.stream:
-        pieces = [translator.stream(line, **options) for line in lines]
+        pieces = [translator.stream(line, place=n, **options) for n, line in enumerate(lines)]
         with open_output(io.output) as write:
             _write_growing(write, pieces)
         return
@@ -96,7 +94,7 @@ def translate_folder(
         OutputError: the translations cannot be written.
     """
     search, decode, show, machine = flags
-    if text:
+    if text and io.input is not None:
         raise ConfigError("text and --input are both given; give one of the two")
     if show.stream or show.align or show.ensemble or (decode.confidence and not io.json):
         raise ConfigError(
@@ -129,6 +127,14 @@ def _read_options(
         asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
     if decode.glossary:
         asked["glossary"] = Glossary.read(decode.glossary)
+    if decode.confidence and not io.json and (n_best > 1 or show.align):
+        raise ConfigError(
+            "--confidence is written behind one text a line; with --n-best ask for --json, and leave --align out"
+        )
+    if show.ensemble and (show.align or decode.confidence):
+        raise ConfigError(
+            "--ensemble goes without --align and --confidence, which are of one model; leave them out"
+        )
     if sum((show.stream, show.align, io.json)) > 1 or (n_best > 1 and (show.stream or show.align)):
         raise ConfigError(
             "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"

@@ -43,9 +43,9 @@ from interlingua.kernels.search import CompiledSearch
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
 from interlingua.requests.faults import is_copy, is_uncovered, repeats_itself
-from interlingua.requests.holding import hold
+from interlingua.requests.holding import Spelling, hold
 from interlingua.requests.remembering import RememberedCorrections
-from interlingua.requests.request import Request, TranslateOptions, read_request
+from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import by_sentence
 from interlingua.requests.text_forms import Prompts, text_form_of
@@ -351,25 +351,36 @@ class Translator:
             ConfigError: a value out of range, or values that do not go together.
             ModelError: the model gives not-a-number.
         """
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise TypeError("translate takes a list of texts: translator.translate([text])")
-        return self._translate(texts, read_request(self.decoding, options))
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            raise TypeError(
+                "translate takes a list of texts: translator.translate([text]); translate_iter takes any iterable"
+            )
+        _refuse_other_than_text(texts, 0)
+        return self._translate(texts, read_request(self.decoding, options), range(len(texts)))
 
     def translate_iter(
         self, texts: Iterable[str], **options: Unpack[TranslateOptions]
     ) -> Iterator[Translation]:
         """Translate a stream of any length, endless too, in constant memory and in the same order.
 
+        It reads :data:`WINDOW` texts before it gives the first translation.
+
         Raises:
+            TypeError: at once where ``texts`` is one text; later where it gives something that is none.
             ConfigError: at once, before a text is read; see :meth:`translate`.
             ModelError: the model gives not-a-number.
         """
+        if isinstance(texts, str):
+            raise TypeError(
+                "translate_iter takes texts, not one: translator.translate_iter([text])"
+            )
         request = read_request(self.decoding, options)
 
         def windows() -> Iterator[Translation]:
             remaining, first = iter(texts), 0
             while window := list(islice(remaining, WINDOW)):
-                yield from self._translate(window, request, first)
+                _refuse_other_than_text(window, first)
+                yield from self._translate(window, request, range(first, first + len(window)))
                 first += len(window)
 
         return windows()
@@ -380,15 +391,20 @@ class Translator:
         """Do what :meth:`translate` does in a thread of its own, so that an event loop goes on meanwhile."""
         return await asyncio.to_thread(self.translate, texts, **options)
 
-    def stream(self, text: str, **options: Unpack[TranslateOptions]) -> Iterator[str]:
+    def stream(
+        self, text: str, *, place: int = 0, **options: Unpack[TranslateOptions]
+    ) -> Iterator[str]:
         """Yield the translation of one text piece by piece, as soon as no later step can change it any more.
 
         The pieces joined are the translation. Greedy search gives a token at a time; a beam what all its hypotheses
-        begin with.
+        begin with. A sample is that of the text at ``place`` of a call to :meth:`translate`.
 
         Raises:
+            TypeError: ``text`` is none.
             ConfigError: at once: a value out of range, or an option that only a finished translation can have.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"stream takes one text, not {text!r}")
         request = read_request(self.decoding, options)
         plain = read_request(self.decoding, {})
         whole = ("force", "glossary", "lock", "mbr", "check", "split", "confidence", "n_best")
@@ -397,9 +413,9 @@ class Translator:
                 raise ConfigError(f"a streamed translation cannot have {name}; leave it out")
         if request.search.coverage_penalty:
             raise ConfigError("a streamed translation cannot have coverage_penalty; leave it out")
-        return self._grow(text, request)
+        return self._grow(text, request, place)
 
-    def _grow(self, text: str, request: Request) -> Iterator[str]:
+    def _grow(self, text: str, request: Request, place: int) -> Iterator[str]:
         sources, _ = self._form.read([text])
         if not sources:
             return
@@ -409,7 +425,7 @@ class Translator:
         steps = stream_search(
             self._remembering() if self._recalls(sources[0]) else self.model,
             padded,
-            self.wish(sources[0], 0, request),
+            self.wish(sources[0], place, request),
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
             constraints=[*self._form.constraints(sources.values()), *self.rules(request)],
@@ -428,8 +444,12 @@ class Translator:
         """Return what the model thinks of each given (source, target), by teacher forcing.
 
         Raises:
+            TypeError: something that is no pair of texts.
             ModelError: the model gives not-a-number.
         """
+        for place, pair in enumerate(pairs):
+            if not (isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str]):
+                raise TypeError(f"score takes pairs of texts, and number {place} is {pair!r}")
         with torch.inference_mode(), evaluating(self.model):
             return score_texts(
                 self.model,
@@ -441,9 +461,9 @@ class Translator:
             )
 
     def _translate(
-        self, texts: Sequence[str], request: Request, first: int = 0
+        self, texts: Sequence[str], request: Request, places: Sequence[Place]
     ) -> list[Translation]:
-        """Translate the texts, whose places are counted from ``first``."""
+        """Translate the texts, which stand at ``places``."""
         if request.confidence and self.calibration is None:
             raise ConfigError(
                 "the model has no calibration, so that it cannot tell a confidence; make one from pairs that it was "
@@ -452,16 +472,15 @@ class Translator:
         if request.split:
             plain = replace(request, split=False)
             return by_sentence(
-                texts, self.source_lang, lambda sentences: self._translate(sentences, plain, first)
+                texts,
+                places,
+                self.source_lang,
+                lambda sentences, inside: self._translate(sentences, plain, inside),
             )
-        done = hold(
-            texts, request, first, attempt=self._attempt, within=lambda p: self.lexicon.within(p)
-        )
+        spelling = Spelling(lambda p: self.lexicon.within(p), self.tokenizers.target.normalise)
+        done = hold(texts, request, places, attempt=self._attempt, spelling=spelling)
         if request.confidence and self.calibration is not None:
-            lengths = map(len, self.tokenizers.source.encode_batch(list(texts)))
-            for place, length in enumerate(lengths):
-                sure = self.calibration.confidence(features_of(done[place], length))
-                done[place] = replace(done[place], confidence=sure)
+            done = self._with_confidence(self.calibration, texts, done, request)
         if request.check:
             done = self._check(texts, done)
         others = request.n_best - 1
@@ -471,6 +490,32 @@ class Translator:
             else each
             for each in done
         ]
+
+    def _with_confidence(
+        self,
+        calibration: Calibration,
+        texts: Sequence[str],
+        done: Sequence[Translation],
+        request: Request,
+    ) -> list[Translation]:
+        """Say how sure one may be of each, and flag those that were not searched as ``calibrate`` searches."""
+        usual = replace(read_request(self.decoding, {}).search, n_best=request.search.n_best)
+        is_usual = request.search == usual and not (request.prefix or request.ban or request.mbr)
+        lengths = map(len, self.tokenizers.source.encode_batch(list(texts)))
+        told = []
+        for found, length in zip(done, lengths, strict=True):
+            if "empty" in found.flags:
+                told.append(replace(found, confidence=1.0))
+                continue
+            as_fitted = is_usual and not {"constrained", "placeholders-split"} & {*found.flags}
+            told.append(
+                replace(
+                    found,
+                    confidence=calibration.confidence(features_of(found, length)),
+                    flags=found.flags if as_fitted else (*found.flags, "uncalibrated"),
+                )
+            )
+        return told
 
     def _check(self, texts: Sequence[str], done: list[Translation]) -> list[Translation]:
         """Flag loops, copies, and sources that were hardly looked at."""
@@ -501,13 +546,18 @@ class Translator:
         self,
         texts: Sequence[str],
         request: Request,
-        first: int = 0,
+        where: Sequence[Place],
         forced: Sequence[Sequence[tuple[int, ...]]] | None = None,
     ) -> list[Translation]:
-        """Translate the texts once; ``forced`` are the phrases that each translation must hold."""
+        """Translate the texts once, which stand at ``where``; ``forced`` are the phrases that each translation must hold."""
         done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._form.read(texts)
-        wishes = {place: self.wish(ids, first + place, request) for place, ids in sources.items()}
+        wishes = {
+            place: self.wish(
+                ids, where[place], request, sum(map(len, forced[place])) if forced else 0
+            )
+            for place, ids in sources.items()
+        }
         workers, least = 1, 1
         if self.compiled is not None:
             workers = torch.get_num_threads()
@@ -544,12 +594,14 @@ class Translator:
                 if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
                     ranked = [ranked[number] for number in order]
-                best, *others = ranked
+                best, *others = ranked if request.search.sample else _different(ranked)
                 done[place] = replace(best, alternatives=tuple(others)) if others else best
         return done
 
-    def wish(self, source: Sequence[int], place: int, request: Request) -> Wishes:
-        """Say in ids what one sentence asks for."""
+    def wish(
+        self, source: Sequence[int], place: Place, request: Request, demanded: int = 0
+    ) -> Wishes:
+        """Say in ids what one sentence asks for, whose target has to hold ``demanded`` symbols of phrases."""
         prefix: tuple[int, ...] = ()
         if request.prefix:
             prefix = tuple(self.tokenizers.target.encode(request.prefix).ids)
@@ -558,11 +610,21 @@ class Translator:
                 f"the prefix has {len(prefix):,} tokens and leaves no room: the model writes "
                 f"{self.max_source_length:,} at most"
             )
+        most, least = request.search.max_length, request.search.min_length
+        if most is not None and len(prefix) >= most:
+            raise ConfigError(
+                f"the prefix has {len(prefix):,} tokens, and max_length is {most:,}; it has to be greater"
+            )
+        if least >= self.max_source_length:
+            raise ConfigError(
+                f"min_length is {least:,}, and the model writes {self.max_source_length:,} tokens at most, the end included"
+            )
         decoding = request.decoding
         room = decoding.max_length_factor * (len(source) + 1) + decoding.max_length_offset
+        room = max(room, 2 * demanded)
         if self.corrections is not None:
             room = max(room, self.corrections.memory.room_for(tuple(source)))
-        wanted = request.search.max_length or max(room, request.search.min_length + 1)
+        wanted = most or max(room, least + 1)
         return Wishes(
             max_length=int(max(min(wanted, self.max_source_length), len(prefix) + 1)),
             source_length=len(source) + 1,
@@ -649,7 +711,21 @@ class Translator:
         )
 
 
-def _key(seed: int, source: Sequence[int], place: int) -> int:
+def _refuse_other_than_text(texts: Sequence[object], first: int) -> None:
+    for place, text in enumerate(texts, start=first):
+        if not isinstance(text, str):
+            raise TypeError(f"only text can be translated, and number {place} is {text!r}")
+
+
+def _different(ranked: Sequence[Translation]) -> list[Translation]:
+    """Keep the first of those with the same text, which can be cut into tokens in several ways."""
+    first: dict[str, Translation] = {}
+    for each in ranked:
+        first.setdefault(each.text, each)
+    return list(first.values())
+
+
+def _key(seed: int, source: Sequence[int], place: Place) -> int:
     """Make one number of what a sample may depend on."""
     told = repr((seed, tuple(source), place)).encode()
     return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")

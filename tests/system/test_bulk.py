@@ -45,6 +45,9 @@ def test_a_folder_becomes_a_folder(model: Path, tmp_path: Path, capsys: Capture)
     assert main(command) == 0
     assert "4 of 4 lines were translated before" in capsys.readouterr().err
     assert (tmp_path / "out/a").stat().st_mtime_ns == changed
+    (texts / "sub").mkdir()
+    assert main(command) == 0
+    assert "1 folder inside it is left out (sub)" in capsys.readouterr().err
     assert main([*command, "--beam-size", "1"]) == 2
     assert "was begun with another" in capsys.readouterr().err
 
@@ -55,6 +58,7 @@ def test_a_folder_becomes_a_folder(model: Path, tmp_path: Path, capsys: Capture)
         ("--output out --stream", "without --stream"),
         ("--output out --n-best 2", "needs --json"),
         ("--output out --part-lines 0", "--part-lines must be at least 1"),
+        ("--output out --ray --ray-workers 0", "--ray-workers must be at least 1"),
         ("", "give both"),
         ("--output in", "holds the text itself"),
         ("--output in/a", "must be a folder"),

@@ -16,9 +16,9 @@ import pytest
 import interlingua
 from interlingua import cli, cli_streams
 from interlingua.cli_flags import RunFlags, spell_out
+from interlingua.cli_marks import note_marks
 from interlingua.cli_streams import (
     note,
-    note_marks,
     open_output,
     read_aligned,
     read_input,

@@ -183,13 +183,13 @@ def test_tokens_and_log_probabilities_tell_the_same_story(transformer, tokenizer
         assert found.score == pytest.approx(sum(found.log_probabilities) / penalty)
 
 
-def test_alternatives_follow_the_best_in_order_and_differ_in_tokens(transformer, tokenizers):
+def test_alternatives_follow_the_best_in_order_and_differ_in_text(transformer, tokenizers):
     translator = translator_of(transformer, tokenizers, beam_size=4)
-    for found in translator.translate(["abc", "b"], n_best=4):
+    for found in translator.translate(["abc", "b", "Zq!", "ef"], n_best=4, max_length=3):
         ranking = [found, *found.alternatives]
-        assert len(ranking) == 4
+        assert len(ranking) <= 4
         assert all(a.score >= b.score for a, b in itertools.pairwise(ranking))
-        assert len({t.log_probabilities for t in ranking}) == 4
+        assert len({t.text for t in ranking}) == len(ranking)
         assert all(t.alternatives == () for t in found.alternatives)
     assert translator.translate(["abc"])[0].alternatives == ()
 
@@ -442,7 +442,10 @@ def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
     ("asked", "message"),
     [
         ({"force": [" "]}, "force holds an empty phrase"),
-        ({"force": ["a"], "ban": ["a"]}, "both forced and banned"),
+        ({"force": ["a"], "ban": ["a"]}, "'a' is banned, and 'a' is forced"),
+        ({"force": ["the Dog"], "ban": ["dog"]}, "'the Dog' is forced"),
+        ({"prefix": "A dog", "ban": ["dog"]}, "'A dog' is the prefix"),
+        ({"glossary": Glossary([Term("x", "dog")]), "ban": ["DOG"]}, "is a target of the glossary"),
     ],
 )
 def test_phrases_that_cannot_be_kept_are_refused(copying, asked, message):
@@ -450,3 +453,82 @@ def test_phrases_that_cannot_be_kept_are_refused(copying, asked, message):
         copying.translate(["a"], **asked)
     with pytest.raises(TypeError, match="takes a list of phrases"):
         copying.translate(["a"], force="ab")
+    copying.translate(["a"], force=["dogs"], ban=["dog"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("glossary", "terms.tsv"),
+        ("lock", "no"),
+        ("split", 1),
+        ("max_length", 5.5),
+        ("n_best", "2"),
+        ("mbr", 2.5),
+        ("seed", True),
+        ("coverage_penalty", "a"),
+        ("force", [1]),
+        ("ban", [None]),
+        ("prefix", 5),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_before_any_work(copying, name, value):
+    with pytest.raises(TypeError, match=f"{name} takes .*, not "):
+        copying.translate_iter(iter([]), **{name: value})
+
+
+def test_only_texts_are_translated(copying):
+    wrong = [
+        lambda: copying.translate(text for text in ["a"]),
+        lambda: copying.translate(["a", None]),
+        lambda: copying.translate_iter("Dog"),
+        lambda: list(copying.translate_iter(["a", None])),
+        lambda: copying.stream(None),
+        lambda: copying.stream(["a"]),
+        lambda: copying.score(["ab"]),
+        lambda: copying.score([("a",)]),
+        lambda: copying.score([("a", 2)]),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_a_text_in_pieces_begins_with_the_prefix_and_has_forced_words_once(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=30)
+    text = "A man {{x}} and 25 dogs or more {{y}} cats {{z}} b 30 c {{u}} d {{v}}"
+    (found,) = translator.translate([text], lock=True, prefix="Zab", force=["c d"], n_best=2)
+    assert "placeholders-split" in found.flags
+    assert keeps_placeholders(found.placeholders, found.text)
+    assert found.text.startswith("Zab")
+    assert found.text.count("c d") == 1
+    (other,) = translator.translate([f"{{{{w}}}} {text}"], lock=True, prefix="Zab")
+    assert other.text.startswith("Zab {{w}}")
+
+
+def test_what_the_tokenizer_writes_otherwise_is_wanted_as_it_writes_it(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=12)
+    (found,) = translator.translate(["abc"], force=["a\u2026"])
+    assert tokenizers.target.normalise("a\u2026") in found.text
+    assert "term-missed" not in found.flags
+
+
+def test_many_forced_words_have_room(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=4, max_length_factor=1.0)
+    words = [f"Zab{letter}" for letter in "bcdefgh"]
+    (found,) = translator.translate(["a"], force=words)
+    assert "term-missed" not in found.flags
+
+
+def test_flags_are_those_of_each_alternative(copying):
+    (found,) = copying.translate(["a b"], force=["c d"], n_best=2, max_length=3)
+    for each in (found, *found.alternatives):
+        assert ("term-missed" in each.flags) == (not holds_phrase(each.text, "c d"))
+
+
+def test_lengths_that_leave_no_room_are_refused(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers)
+    with pytest.raises(ConfigError, match="max_length is 3; it has to be greater"):
+        translator.translate(["a"], prefix="abcdefgh ijkl", max_length=3)
+    with pytest.raises(ConfigError, match="min_length is 9,999, and the model writes"):
+        translator.translate(["a"], min_length=9_999)

@@ -157,6 +157,24 @@ def test_batch_invariance_gives_the_same_bits_alone_and_together(translator):
         assert translator.translate([text], batch_invariant=True) == [found]
     plain = translator.translate(texts)
     assert [t.text for t in together] == [t.text for t in plain]
+    for asked in ({"beam_size": 1}, {"coverage_penalty": 0.3}):
+        together = translator.translate(texts, batch_invariant=True, **asked)
+        for text, found in zip(texts, together, strict=True):
+            assert translator.translate([text], batch_invariant=True, **asked) == [found]
+
+
+def test_a_sample_depends_on_the_place_of_its_line(translator):
+    texts = ["abc", "abc", "a longer text"]
+    drawn = [t.text.rstrip("\ufffd") for t in translator.translate(texts, sample=True, seed=3)]
+    grown = [
+        "".join(translator.stream(text, place=n, sample=True, seed=3, beam_size=1))
+        for n, text in enumerate(texts)
+    ]
+    assert grown == drawn
+    few = translator.translate(["Abc is.", "B is."], split=True, sample=True, seed=3)
+    many = translator.translate(["Abc is. B. C is.", "B is."], split=True, sample=True, seed=3)
+    assert few[1].tokens == many[1].tokens
+    assert few[1].text == translator.translate(["", "B is."], sample=True, seed=3)[1].text
 
 
 def test_a_model_that_was_calibrated_tells_a_confidence(folders, translator):
@@ -166,6 +184,14 @@ def test_a_model_that_was_calibrated_tells_a_confidence(folders, translator):
     found = Translator.load(folder, device="cpu").translate(["abc"], confidence=True)
     assert found[0].confidence == 0.5
     assert found[0].alternatives == ()
+    calibrated = Translator.load(folder, device="cpu")
+    assert "uncalibrated" not in calibrated.translate(["abc"], confidence=True)[0].flags
+    for asked in ({"beam_size": 1}, {"sample": True}, {"prefix": "b"}, {"force": ["Zc"]}):
+        assert "uncalibrated" in calibrated.translate(["abc"], confidence=True, **asked)[0].flags, (
+            asked
+        )
+    (nothing,) = calibrated.translate([" "], confidence=True, beam_size=1)
+    assert (nothing.confidence, nothing.flags) == (1.0, ("empty",))
     add_to_model_folder(folder, CALIBRATION, "{}")
     with pytest.raises(ModelError, match="is no calibration"):
         Translator.load(folder)
@@ -184,8 +210,15 @@ def test_the_commands_stream_score_and_refuse(folders, tmp_path, capsys, monkeyp
     assert [len(line.split("\t")) for line in lines] == [3, 3]
     assert main(["calibrate", model, "--source", "a.en", "--reference", "a.xx"]) == 3
     assert "100 at least" in capsys.readouterr().err
-    assert main(["translate", model, "--stream", "--align", "abc"]) == 2
-    capsys.readouterr()
+    for refused in (
+        "--stream --align",
+        "--ensemble {} --align",
+        "--ensemble {} --confidence",
+        "--confidence --n-best 2",
+        "--confidence --align",
+    ):
+        assert main(["translate", model, *refused.format(model).split(), "--", "abc"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
     assert main(["translate", model, "--force", "Z; c d", "--ban", "q", "abc"]) == 0
     written = capsys.readouterr().out
     assert "Z" in written

@@ -14,6 +14,7 @@ from interlingua.decoding.constraints import (
     TargetPrefix,
 )
 from interlingua.decoding.cross_attention import rank_by_coverage
+from interlingua.decoding.fixed_shapes import FixedShapes
 from interlingua.decoding.forced import ForcedPhrases
 from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
@@ -54,7 +55,22 @@ def search(
     every = replace(options, n_best=options.beam_size)
     found = _search(model, source, wishes, every, symbols, constraints, forced)
     lengths = [wish.source_length for wish in wishes]
-    ranked = rank_by_coverage(model, source, found, beta, source_lengths=lengths, symbols=symbols)
+    if isinstance(model, FixedShapes):  # each is read on its own
+        ranked = [
+            rank_by_coverage(
+                model.model,
+                source[place : place + 1, :length],
+                [hypotheses],
+                beta,
+                source_lengths=[length],
+                symbols=symbols,
+            )[0]
+            for place, (length, hypotheses) in enumerate(zip(lengths, found, strict=True))
+        ]
+    else:
+        ranked = rank_by_coverage(
+            model, source, found, beta, source_lengths=lengths, symbols=symbols
+        )
     return [hypotheses[: options.n_best] for hypotheses in ranked]
 
 
@@ -74,7 +90,10 @@ def _search(
         rules, selection = [*rules, forced.rule], forced.select
     max_lengths = [wish.max_length for wish in wishes]
     simple = not rules and selection is choose_best and not options.max_repeats
-    if options.beam_size == 1 and simple:
+    # Greedy search keeps a state as it is until a sentence leaves; a beam of one lays it out anew at every step, so that
+    # its last bit does not depend on who left.
+    fixed = isinstance(model, FixedShapes)
+    if options.beam_size == 1 and simple and not fixed:
         found = greedy_search(
             model,
             source,

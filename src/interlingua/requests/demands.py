@@ -1,5 +1,6 @@
 """What one text demands of its translation, and whether a translation has it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from interlingua.requests.glossary import holds_all
@@ -30,10 +31,13 @@ class Demand:
         )
 
 
-def demand_of(text: str, request: Request) -> Demand:
-    """Gather the forced words, the terms of the glossary in ``text``, and its placeholders."""
+def demand_of(text: str, request: Request, normalise: Callable[[str], str]) -> Demand:
+    """Gather the forced words, the terms of the glossary in ``text``, and its placeholders.
+
+    Words are wanted as the model writes them: ``normalise`` is what its tokenizer does to a target.
+    """
     terms = request.glossary.targets_for(text) if request.glossary else ()
     return Demand(
-        terms=tuple(dict.fromkeys((*request.force, *terms))),
+        terms=tuple(dict.fromkeys(map(normalise, (*request.force, *terms)))),
         placeholders=find_placeholders(text) if request.lock else (),
     )

@@ -1,6 +1,7 @@
 """Terms whose translation is prescribed, and whether a text has them."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Glossary:
                 )
         longest_first = sorted(self._targets, key=lambda source: (-len(source), source))
         spelled = "|".join(r"\s+".join(map(re.escape, s.split())) for s in longest_first)
-        self._pattern = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)", re.IGNORECASE)
+        self._pattern = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)")
 
     @classmethod
     def read(cls, path: Path) -> "Glossary":
@@ -49,7 +50,8 @@ class Glossary:
             ConfigError: a line that is no term, or no term at all.
             CorpusError: the file is missing, or not UTF-8.
         """
-        terms = []
+        terms: list[Term] = []
+        lines: dict[str, tuple[str, int]] = {}
         for number, line in enumerate(read_lines(path), start=1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -57,6 +59,12 @@ class Glossary:
             if not tab or not source.strip() or not target.strip() or "\t" in target:
                 raise ConfigError(
                     f"{path}, line {number}: is no term; write the source term, a tab, the target term"
+                )
+            folded, target = _fold(source), " ".join(target.split())
+            other, first = lines.setdefault(folded, (target, number))
+            if other != target:
+                raise ConfigError(
+                    f"{path}, line {number}: {source.strip()!r} is {target!r} here and {other!r} in line {first}; keep one"
                 )
             terms.append(Term(source, target))
         if not terms:
@@ -72,7 +80,7 @@ class Glossary:
 
     def targets_for(self, text: str) -> tuple[str, ...]:
         """Return the targets of the terms in ``text``, each once, in the order of the text; longer terms first."""
-        found = (self._targets[_fold(match[0])] for match in self._pattern.finditer(text))
+        found = (self._targets[_fold(match[0])] for match in self._pattern.finditer(_fold(text)))
         return tuple(dict.fromkeys(found))
 
 
@@ -88,4 +96,7 @@ def holds_all(text: str, phrases: Sequence[str]) -> bool:
 
 
 def _fold(source: str) -> str:
-    return " ".join(source.casefold().split())
+    """Write what differs in case, in the form of its characters or in its white space as one and the same."""
+    folded = unicodedata.normalize("NFKC", source).casefold()
+    folded = folded.replace("i\u0307", "i")  # of the Turkish capital, \u0130
+    return " ".join(unicodedata.normalize("NFKC", folded).split())

@@ -9,16 +9,16 @@ What could not be held all the same is told in the flags.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from interlingua.decoding.options import SearchOptions
 from interlingua.requests.demands import Demand, demand_of
 from interlingua.requests.glossary import holds_all, holds_phrase
 from interlingua.requests.placeholders import keeps_placeholders, split_at_placeholders
-from interlingua.requests.request import Request
+from interlingua.requests.request import Place, Request
 from interlingua.requests.translation import Translation, join_parts
 
-__all__ = ["hold"]
+__all__ = ["Spelling", "hold"]
 
 LONGEST_FORCED = 8
 """Symbols of placeholders that are forced into one translation; with more, the text is cut at them at once."""
@@ -29,21 +29,33 @@ WIDEST_FORCED = 20
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 Phrases = Sequence[tuple[int, ...]]
-Attempt = Callable[[Sequence[str], Request, int, Sequence[Phrases] | None], list[Translation]]
-"""Texts, request, place of the first, phrases that each must hold -> translations."""
+Attempt = Callable[
+    [Sequence[str], Request, Sequence[Place], Sequence[Phrases] | None], list[Translation]
+]
+"""Texts, request, the place of each, phrases that each must hold -> translations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a phrase is written by the model."""
+
+    within: Callable[[str], tuple[int, ...]]
+    """Its ids inside a sentence."""
+    normalise: Callable[[str], str]
+    """The form in which its tokenizer gives it back."""
 
 
 def hold(
     texts: Sequence[str],
     request: Request,
-    first: int,
+    places: Sequence[Place],
     *,
     attempt: Attempt,
-    within: Callable[[str], tuple[int, ...]],
+    spelling: Spelling,
 ) -> list[Translation]:
-    """Translate ``texts`` so that each has what it demands; ``within`` spells a phrase inside a sentence."""
-    done = attempt(texts, request, first, None)
-    demands = [demand_of(text, request) for text in texts]
+    """Translate ``texts``, which stand at ``places``, so that each has what it demands."""
+    done = attempt(texts, request, places, None)
+    demands = [demand_of(text, request, spelling.normalise) for text in texts]
     lacking = [
         place
         for place, demand in enumerate(demands)
@@ -51,7 +63,8 @@ def hold(
     ]
     if lacking:
         phrases = {
-            place: tuple(within(phrase) for phrase in demands[place].phrases) for place in lacking
+            place: tuple(spelling.within(phrase) for phrase in demands[place].phrases)
+            for place in lacking
         }
         short = [
             place
@@ -64,12 +77,17 @@ def hold(
             missing = [place for place in short if not _holds(done[place], demands[place])]
             forced = [phrases[place] for place in missing]
             wide = _widen(request, forced, most)
-            again = attempt([texts[place] for place in missing], wide, first, forced)
+            again = attempt(
+                [texts[place] for place in missing],
+                wide,
+                [places[place] for place in missing],
+                forced,
+            )
             for place, found in zip(missing, again, strict=True):
                 done[place] = replace(found, flags=(*found.flags, "constrained"))
         for place in lacking:
             if not keeps_placeholders(demands[place].placeholders, done[place].text):
-                done[place] = _between(texts[place], request, attempt, within)
+                done[place] = _between(texts[place], request, places[place], attempt, spelling)
     for place, demand in enumerate(demands):
         if demand.phrases or request.ban:
             done[place] = _report(done[place], demand, request)
@@ -77,25 +95,49 @@ def hold(
 
 
 def _between(
-    text: str, request: Request, attempt: Attempt, within: Callable[[str], tuple[int, ...]]
+    text: str, request: Request, place: Place, attempt: Attempt, spelling: Spelling
 ) -> Translation:
-    """Translate what stands between the placeholders of ``text``, and leave them where they are."""
+    """Translate what stands between the placeholders of ``text``, and leave them where they are.
+
+    The first piece begins with the prefix, the longest holds the forced words.
+    """
     pieces = split_at_placeholders(text)
     # Quotes and brackets stay where they are: one that is lost would join a number to the word before it.
     cores = [match[0] if (match := _CORE.search(piece.text)) else "" for piece in pieces]
     words = [
         n for n, piece in enumerate(pieces) if not piece.locked and any(map(str.isalpha, cores[n]))
     ]
-    simple = replace(request, lock=False, prefix="", search=replace(request.search, n_best=1))
-    parts = hold([cores[n] for n in words], simple, 0, attempt=attempt, within=within)
-    found = dict(zip(words, parts, strict=True))
+    plain = replace(
+        request,
+        lock=False,
+        prefix="",
+        force=(),
+        search=replace(request.search, n_best=1, min_length=0),
+    )
+    longest = max(words, key=lambda n: len(cores[n]), default=None)
+    wishes = {
+        n: (request.prefix if n == 0 else "", request.force if n == longest else ()) for n in words
+    }
+    found: dict[int, Translation] = {}
+    for prefix, force in dict.fromkeys(wishes.values()):
+        alike = [n for n in words if wishes[n] == (prefix, force)]
+        parts = hold(
+            [cores[n] for n in alike],
+            replace(plain, prefix=prefix, force=force),
+            [(place, n) for n in alike],
+            attempt=attempt,
+            spelling=spelling,
+        )
+        found.update(zip(alike, parts, strict=True))
     texts = [
         piece.text.replace(cores[n], _as_a_part(found[n].text, cores[n]), 1)
         if n in found
         else piece.text
         for n, piece in enumerate(pieces)
     ]
-    return join_parts("".join(texts), parts, "placeholders-split")
+    if request.prefix and 0 not in found:
+        texts.insert(0, f"{request.prefix} ")
+    return join_parts("".join(texts), [found[n] for n in words], "placeholders-split")
 
 
 def _as_a_part(translation: str, source: str) -> str:
@@ -111,7 +153,7 @@ def _holds(found: Translation, demand: Demand) -> bool:
 
 
 def _report(found: Translation, demand: Demand, request: Request) -> Translation:
-    """Add to the flags what is still not as it was asked for."""
+    """Add to the flags of a translation and of its alternatives what is still not as it was asked for."""
     folded = found.text.casefold()
     marks = {
         "term-missed": not holds_all(found.text, demand.terms),
@@ -119,7 +161,12 @@ def _report(found: Translation, demand: Demand, request: Request) -> Translation
         "banned-word": any(holds_phrase(folded, phrase.casefold()) for phrase in request.ban),
     }
     flags = (*found.flags, *(mark for mark, holds in marks.items() if holds))
-    return replace(found, flags=tuple(dict.fromkeys(flags)), placeholders=demand.placeholders)
+    return replace(
+        found,
+        flags=tuple(dict.fromkeys(flags)),
+        placeholders=demand.placeholders,
+        alternatives=tuple(_report(each, demand, request) for each in found.alternatives),
+    )
 
 
 def _size(phrases: Phrases) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, TypedDict
 
 from pydantic import ValidationError
@@ -9,9 +10,12 @@ from pydantic import ValidationError
 from interlingua.config import DecodingConfig
 from interlingua.decoding.options import SearchOptions
 from interlingua.errors import ConfigError
-from interlingua.requests.glossary import Glossary
+from interlingua.requests.glossary import Glossary, holds_phrase
 
-__all__ = ["Request", "TranslateOptions", "read_request"]
+__all__ = ["Place", "Request", "TranslateOptions", "read_request"]
+
+Place = int | tuple["Place", int]
+"""Where a text stands: the n-th of a call, or the m-th part of the text at another place."""
 
 
 class TranslateOptions(TypedDict, total=False):
@@ -72,6 +76,8 @@ _TEXT_LEVEL = (
     "batch_invariant",
 )
 _OF_THE_MODEL = ("beam_size", "length_penalty", "batch_tokens")
+_FRACTIONS = ("length_penalty", "coverage_penalty", "diversity", "temperature", "top_p")
+_SWITCHES = ("lock", "check", "split", "confidence", "batch_invariant", "sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +118,16 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     to a multiple of them.
 
     Raises:
-        TypeError: an option that does not exist.
+        TypeError: an option that does not exist, or a value of another kind than it takes.
         ConfigError: a value out of range, or values that do not go together.
     """
     unknown = sorted(asked.keys() - TranslateOptions.__annotations__.keys())
     if unknown:
         raise TypeError(f"translate has no option {unknown[0]!r}")
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    for name, value in given.items():
+        _refuse_other_kinds(name, value)
+    _refuse_what_is_banned(given)
     decoding = _of_the_model(decoding, given)
     numbers = {
         name: value
@@ -167,16 +176,48 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     )
 
 
+def _refuse_other_kinds(name: str, value: object) -> None:
+    if name in ("force", "ban"):
+        if isinstance(value, str):
+            raise TypeError(f"{name} takes a list of phrases: {name}=[{value!r}]")
+        is_right = isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
+        kind = "a list of phrases"
+    elif name == "prefix":
+        is_right, kind = isinstance(value, str), "text"
+    elif name == "glossary":
+        is_right, kind = isinstance(value, Glossary), "a Glossary: Glossary.read(Path(...))"
+    elif name in _SWITCHES:
+        is_right, kind = isinstance(value, bool), "True or False"
+    elif name in _FRACTIONS:
+        is_right, kind = isinstance(value, Real) and not isinstance(value, bool), "a number"
+    else:
+        is_right, kind = (
+            isinstance(value, Integral) and not isinstance(value, bool),
+            "a whole number",
+        )
+    if not is_right:
+        raise TypeError(f"{name} takes {kind}, not {value!r}")
+
+
+def _refuse_what_is_banned(given: Mapping[str, Any]) -> None:
+    """Refuse to ban what must be written: forced words, the prefix, the targets of the glossary."""
+    terms = given["glossary"].terms if "glossary" in given else []
+    demanded = [
+        *((phrase, "forced") for phrase in given.get("force", ())),
+        (given.get("prefix", ""), "the prefix"),
+        *((term.target, "a target of the glossary") for term in terms),
+    ]
+    for banned in given.get("ban", ()):
+        for phrase, what in demanded:
+            if holds_phrase(phrase.casefold(), banned.casefold()):
+                raise ConfigError(f"{banned!r} is banned, and {phrase!r} is {what}; choose one")
+
+
 def _phrases(name: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     phrases = given.get(name, ())
-    if isinstance(phrases, str):
-        raise TypeError(f"{name} takes a list of phrases: {name}=[{phrases!r}]")
     for phrase in phrases:
         if not phrase.strip():
             raise ConfigError(f"{name} holds an empty phrase; leave it out")
-    both = set(phrases) & set(given.get("force", ())) if name == "ban" else set()
-    if both:
-        raise ConfigError(f"{min(both)!r} is both forced and banned; choose one")
     return tuple(phrases)
 
 

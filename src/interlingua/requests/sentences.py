@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from interlingua.errors import ConfigError
+from interlingua.requests.request import Place
 from interlingua.requests.translation import EMPTY, Translation, join_parts
 
 __all__ = ["Sentence", "by_sentence", "split_sentences"]
@@ -53,20 +54,29 @@ def split_sentences(text: str, language: str) -> list[Sentence]:
 
 
 def by_sentence(
-    texts: Sequence[str], language: str, translate: Callable[[list[str]], list[Translation]]
+    texts: Sequence[str],
+    places: Sequence[Place],
+    language: str,
+    translate: Callable[[list[str], list[Place]], list[Translation]],
 ) -> list[Translation]:
     """Translate each sentence of each text on its own, and put the white space back.
 
     Args:
         texts: of any length.
+        places: where each stands. That of its first sentence is the same, so that a text of one sentence is as it is unsplit.
         language: of the texts, see :func:`split_sentences`.
-        translate: is given all the sentences at once.
+        translate: is given all the sentences at once, and their places.
 
     Returns:
         One translation a text, as sure as the least sure of its sentences.
     """
     cut = [split_sentences(text, language) for text in texts]
-    found = iter(translate([sentence.text for sentences in cut for sentence in sentences]))
+    inside: list[Place] = [
+        (place, n) if n else place
+        for place, sentences in zip(places, cut, strict=True)
+        for n in range(len(sentences))
+    ]
+    found = iter(translate([sentence.text for sentences in cut for sentence in sentences], inside))
     joined = []
     for sentences in cut:
         parts = [(sentence, next(found)) for sentence in sentences]

@@ -16,7 +16,7 @@ class Translation:
     score: float
     """Sum of the log-probabilities divided by the length penalty; 0 for an empty source."""
     tokens: tuple[str, ...]
-    """The pieces of ``text``, without the end symbol."""
+    """The pieces of ``text``, without the end symbol; of a text that was put together, those of its parts."""
     log_probabilities: tuple[float, ...]
     """One a token, and one more for the end symbol where the model wrote it."""
     stopped: str
@@ -25,8 +25,9 @@ class Translation:
     """``empty``: nothing to translate; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
     ``repetition``: stopped by ``max_repeats``; ``term-missed``, ``banned-word``: there was no way to write it, or
     nothing else to write; ``constrained``: searched again for what it must hold; ``placeholders-split``: translated
-    piece by piece between the placeholders; ``corrected``: its source was corrected; ``like-a-correction``: a correction of
-    another source had a say."""
+    piece by piece between the placeholders; ``placeholders-lost``: not all that was locked stands in it; ``corrected``: its
+    source was corrected; ``like-a-correction``: a correction of another source had a say; ``uncalibrated``: it was not searched
+    in the way that its confidence was fitted to; ``loop``, ``copy``, ``uncovered-source``: what ``check`` looks for."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
     confidence: float | None = None

@@ -11,7 +11,7 @@ from interlingua.requests.glossary import Glossary, Term, holds_phrase
         ("dog\t \n", "line 1: is no term"),
         ("dog\tHund\tWelpe\n", "line 1: is no term"),
         ("# only words\n\n", "holds no term"),
-        ("dog\tHund\nDog\tWelpe\n", "two translations"),
+        ("dog\tHund\nDog\tWelpe\n", "line 2: 'Dog' is 'Welpe' here and 'Hund' in line 1"),
     ],
 )
 def test_what_is_no_glossary_is_refused_with_its_place(tmp_path, content, message):
@@ -28,6 +28,11 @@ def test_terms_are_found_as_whole_words_longest_first_whatever_their_case(tmp_pa
     assert glossary.targets_for("A Hot  dog for a dog.") == ("Hotdog", "Hund")
     assert glossary.targets_for("dogs, concatenated") == ()
     assert glossary.targets_for("DOG dog") == ("Hund",)
+    german = Glossary([Term("Straße", "street"), Term("café", "coffee house")])
+    assert german.targets_for("Die STRASSE, das Cafe\u0301") == ("street", "coffee house")
+    for turkish in ("istanbul", "\u0130stanbul"):
+        assert Glossary([Term(turkish, "I.")]).targets_for("in \u0130STANBUL") == ("I.",)
+    assert Glossary([Term("istanbul", "I.")]).targets_for("\u0131stanbul") == ()
     assert Glossary([Term("C++", "C++")]).targets_for("in C++ or") == ("C++",)
 
 
