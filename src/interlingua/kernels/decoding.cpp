@@ -161,7 +161,10 @@ template <int STEP> inline Lanes swapped(Lanes x) {  // each lane with the one S
 template <int STEP> inline Lanes with_partners(Lanes x) { return x + swapped<STEP>(x); }
 
 // The total of all lanes, in each of them.
-inline Lanes everywhere(Lanes x) { return with_partners<1>(with_partners<2>(with_partners<4>(with_partners<8>(x)))); }
+inline Lanes everywhere(Lanes x) {
+    if constexpr (LANES > 8) x = with_partners<8>(x);
+    return with_partners<1>(with_partners<2>(with_partners<4>(x)));
+}
 
 inline float total_of(Lanes x) { return everywhere(x)[0]; }
 
@@ -193,7 +196,8 @@ inline void softmax(float *x, int64_t n) {
         const Lanes next = i + 1 < parts ? lanes[i] : (real ? lanes[i] : lowest);
         most = next > most ? next : most;
     }
-    most = greater_of_partners<1>(greater_of_partners<2>(greater_of_partners<4>(greater_of_partners<8>(most))));
+    if constexpr (LANES > 8) most = greater_of_partners<8>(most);
+    most = greater_of_partners<1>(greater_of_partners<2>(greater_of_partners<4>(most)));
     Lanes total = {};
     for (int64_t i = 0; i < parts; ++i) {
         Lanes each;

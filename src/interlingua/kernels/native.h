@@ -1,4 +1,4 @@
-// What the compiled kernels share: how numbers are stored, lanes of sixteen, and the exponential.
+// What the compiled kernels share: how numbers are stored, lanes as wide as a register, and the exponential.
 #pragma once
 
 #if defined(__x86_64__)
@@ -55,7 +55,11 @@ inline float exponential(float x) {
     return p * power;
 }
 
+#if defined(__AVX512F__)
 constexpr int64_t LANES = 16;
+#else  // one register; of two the compiler would make a detour through memory
+constexpr int64_t LANES = 8;
+#endif
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 inline Lanes lanes_of(const float *x) { return *reinterpret_cast<const Lanes *>(x); }

@@ -90,7 +90,7 @@ struct Half {
 };
 #endif
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #define HAS_BYTE 1
 struct Byte {  // activations carry an offset of 128, because the instruction takes them unsigned
     typedef int8_t Element;
@@ -100,8 +100,13 @@ struct Byte {  // activations carry an offset of 128, because the instruction ta
     static constexpr bool INTEGER = true;
     static constexpr int32_t OFFSET = 128;
     static inline Sum add(Sum sum, uint32_t activation, const void *weights) {
+#if defined(__AVX512VNNI__)
         return reinterpret_cast<Sum>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum), _mm512_set1_epi32(activation),
                                                          _mm512_loadu_si512(weights)));
+#else
+        return reinterpret_cast<Sum>(_mm256_dpbusd_avx_epi32(reinterpret_cast<__m256i>(sum), _mm256_set1_epi32(activation),
+                                                             _mm256_loadu_si256(static_cast<const __m256i *>(weights))));
+#endif
     }
     static inline int8_t pack(float x) { return static_cast<int8_t>(x); }
 };

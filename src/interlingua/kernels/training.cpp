@@ -105,7 +105,7 @@ inline void transpose(const float *x, int64_t ldx, int64_t n, int64_t m, float *
             Lanes rows[LANES];
             for (int64_t l = 0; l < LANES; ++l)
                 rows[l] = i + l < n ? *reinterpret_cast<const Lanes *>(x + (i + l) * ldx + j) : Lanes{};
-            exchange<8>(rows);
+            if constexpr (LANES > 8) exchange<8>(rows);
             exchange<4>(rows);
             exchange<2>(rows);
             exchange<1>(rows);
