@@ -130,7 +130,7 @@ def _instructions() -> list[tuple[str, ...]]:
     """Return the flags for this processor, best first, the next for a compiler that does not know them.
 
     What torch uses itself decides, so that ``ATEN_CPU_CAPABILITY`` holds for both. A processor of AVX2 may have the 8-bit
-    products of AVX-VNNI, as most laptops since 2021 do; one that is held to AVX2 does not use them.
+    products of AVX-VNNI, as Intel's for laptops since 2021; one that is held to AVX2 does not use them.
     """
     capability = torch.backends.cpu.get_cpu_capability()
     if capability == "AVX512":
