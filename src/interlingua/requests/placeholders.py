@@ -14,7 +14,7 @@ _KINDS = {
         rf"(?:(?:https?|ftp)://|www\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*"
         r"(?:[^\s<>\"'{}|\\.,;:!?()\]]|(?<=\)))"
     ),
-    "email": r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
+    "email": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     "comment": r"<!--.{0,500}?-->|<%.{0,500}?%>|\{%.{0,500}?%\}|\{#.{0,500}?#\}",
     "tag": r"</?[A-Za-z](?:(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*|[^<>]*)>",
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});",
@@ -29,8 +29,8 @@ _KINDS = {
         "|[\U0001f1e6-\U0001f1ff]{2}"
         "|(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*\u200d?)+"
     ),
-    "code": r"(?<![^\W\d_])[^\W\d_]++\d\w*(?:[.:/-]\d\w*)*",
-    "number": r"(?:(?<![\w)\]])[+-])?\d++(?:[.,:/-]\d++)*+(?:\s?[%‰](?![\w(#+.-]))?",
+    "code": r"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*",
+    "number": r"(?:(?<![\w)\]])[+-])?\d+(?:[.,:/-]\d+)*(?:\s?[%‰](?![\w(#+.-]))?",
 }
 """What a placeholder looks like, by its kind; where two begin at one place, the first of them. A number ends where its digits do
 ("3.5" of "3.5kg"); where letters come first ("B2", "USD50"), all is one code. None
