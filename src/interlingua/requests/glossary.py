@@ -39,7 +39,7 @@ class Glossary:
                     f"{target!r}; keep one"
                 )
         longest_first = sorted(self._targets, key=lambda source: (-len(source), source))
-        spelled = "|".join(r"\s+".join(map(re.escape, s.split())) for s in longest_first)
+        spelled = "|".join(map(re.escape, longest_first))
         self._pattern = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)")
 
     @classmethod
@@ -80,7 +80,7 @@ class Glossary:
 
     def targets_for(self, text: str) -> tuple[str, ...]:
         """Return the targets of the terms in ``text``, each once, in the order of the text; longer terms first."""
-        found = (self._targets[_fold(match[0])] for match in self._pattern.finditer(_fold(text)))
+        found = (self._targets[match[0]] for match in self._pattern.finditer(_fold(text)))
         return tuple(dict.fromkeys(found))
 
 
