@@ -107,11 +107,11 @@ def _translate(
 def _note_folders_inside(source: Path) -> None:
     """Say which folders in a folder of text are left out."""
     if source.is_dir():
-        inside = sorted(each.name for each in source.iterdir() if each.is_dir())
-        if shown := [name for name in inside if not name.startswith(".")]:
-            what = "folder inside it is" if len(shown) == 1 else "folders inside it are"
+        inside = [x.name for x in source.iterdir() if x.is_dir() and not x.name.startswith(".")]
+        if inside:
+            what = "folder inside it is" if len(inside) == 1 else "folders inside it are"
             note(
-                f"{source}: {len(shown):,} {what} left out ({shown[0]}); translate each with a command of its own"
+                f"{source}: {len(inside):,} {what} left out ({min(inside)}); translate each with a command of its own"
             )
 
 
