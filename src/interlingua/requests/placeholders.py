@@ -34,7 +34,8 @@ _KINDS = {
 }
 """What a placeholder looks like, by its kind; where two begin at one place, the first of them. A number ends where its digits do
 ("3.5" of "3.5kg"); where letters come first ("B2", "USD50"), all is one code. None
-looks at a text again and again from every place in it: a long one takes no longer for it."""
+looks at a text again and again from every place in it: a long one takes no longer for it. Without possessive quantifiers, which
+early versions of Python 3.11 match wrongly (python/cpython#106052)."""
 
 _PATTERN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 
