@@ -30,14 +30,10 @@ def translate_files(
         OutputError: something cannot be written.
         ModelError: a model that cannot be read.
     """
-    if flags.ray_workers is not None and flags.ray_workers < 1:
-        raise ConfigError(f"--ray-workers must be at least 1, not {flags.ray_workers}")
     if source in (None, "-") or output == "-":
         raise ConfigError(
             "files are translated from --input FILE_OR_FOLDER to --output FOLDER; give both"
         )
-    if flags.part_lines < 1:
-        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
     folder = Path(output)
     files = find_files(Path(str(source)))
     _note_folders_inside(Path(str(source)))

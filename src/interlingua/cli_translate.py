@@ -121,6 +121,10 @@ def _read_options(
     io: TextFlags, n_best: int, flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags]
 ) -> TranslateOptions:
     search, decode, show, _ = flags
+    if show.part_lines < 1:
+        raise ConfigError(f"--part-lines must be at least 1, not {show.part_lines}")
+    if show.ray_workers is not None and show.ray_workers < 1:
+        raise ConfigError(f"--ray-workers must be at least 1, not {show.ray_workers}")
     asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
     del asked["dtype"]  # of the translator, not of one request
     for name in ("force", "ban"):

@@ -1,7 +1,6 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -41,15 +40,21 @@ from interlingua.errors import ConfigError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch
 from interlingua.requests.bayes_risk import rank_by_consensus
-from interlingua.requests.confidence import CALIBRATION, Calibration, features_of
-from interlingua.requests.faults import is_copy, is_uncovered, repeats_itself
+from interlingua.requests.confidence import CALIBRATION, Calibration, searches_as_usual
+from interlingua.requests.faults import flag_faults
 from interlingua.requests.holding import Spelling, hold
 from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import by_sentence
 from interlingua.requests.text_forms import Prompts, text_form_of
-from interlingua.requests.translation import EMPTY, Translation
+from interlingua.requests.translation import (
+    EMPTY,
+    Translation,
+    translation_of,
+    without_repeats,
+)
+from interlingua.requests.wishes import wishes_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 
@@ -482,7 +487,7 @@ class Translator:
         if request.confidence and self.calibration is not None:
             done = self._with_confidence(self.calibration, texts, done, request)
         if request.check:
-            done = self._check(texts, done)
+            done = [self._check(text, each) for text, each in zip(texts, done, strict=True)]
         others = request.n_best - 1
         return [
             replace(each, alternatives=each.alternatives[:others])
@@ -498,44 +503,28 @@ class Translator:
         done: Sequence[Translation],
         request: Request,
     ) -> list[Translation]:
-        """Say how sure one may be of each, and flag those that were not searched as ``calibrate`` searches."""
-        usual = replace(read_request(self.decoding, {}).search, n_best=request.search.n_best)
-        is_usual = request.search == usual and not (request.prefix or request.ban or request.mbr)
+        """Say how sure one may be of each."""
+        is_usual = searches_as_usual(request, self.decoding)
         lengths = map(len, self.tokenizers.source.encode_batch(list(texts)))
-        told = []
-        for found, length in zip(done, lengths, strict=True):
-            if "empty" in found.flags:
-                told.append(replace(found, confidence=1.0))
-                continue
-            as_fitted = is_usual and not {"constrained", "placeholders-split"} & {*found.flags}
-            told.append(
-                replace(
-                    found,
-                    confidence=calibration.confidence(features_of(found, length)),
-                    flags=found.flags if as_fitted else (*found.flags, "uncalibrated"),
-                )
-            )
-        return told
+        return [
+            calibration.judge(found, length, is_usual)
+            for found, length in zip(done, lengths, strict=True)
+        ]
 
-    def _check(self, texts: Sequence[str], done: list[Translation]) -> list[Translation]:
-        """Flag loops, copies, and sources that were hardly looked at."""
-        checked = []
-        for text, found in zip(texts, done, strict=True):
-            marks = {"loop": repeats_itself(found.text.split()), "copy": is_copy(text, found.text)}
-            if text.strip() and found.text:
-                with evaluating(self.model):
-                    attention = attention_between(
-                        self.model,
-                        self.tokenizers,
-                        text,
-                        found.text,
-                        longest=self.max_source_length,
-                        device=self.device,
-                    )
-                marks["uncovered-source"] = is_uncovered(attention)
-            flags = (*found.flags, *(mark for mark, holds in marks.items() if holds))
-            checked.append(replace(found, flags=flags))
-        return checked
+    def _check(self, text: str, found: Translation) -> Translation:
+        """Flag a loop, a copy, or a source that was hardly looked at."""
+        attention = None
+        if text.strip() and found.text:
+            with evaluating(self.model):
+                attention = attention_between(
+                    self.model,
+                    self.tokenizers,
+                    text,
+                    found.text,
+                    longest=self.max_source_length,
+                    device=self.device,
+                )
+        return flag_faults(text, found, attention)
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -594,7 +583,7 @@ class Translator:
                 if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
                     ranked = [ranked[number] for number in order]
-                best, *others = ranked if request.search.sample else _different(ranked)
+                best, *others = ranked if request.search.sample else without_repeats(ranked)
                 done[place] = replace(best, alternatives=tuple(others)) if others else best
         return done
 
@@ -602,34 +591,14 @@ class Translator:
         self, source: Sequence[int], place: Place, request: Request, demanded: int = 0
     ) -> Wishes:
         """Say in ids what one sentence asks for, whose target has to hold ``demanded`` symbols of phrases."""
-        prefix: tuple[int, ...] = ()
-        if request.prefix:
-            prefix = tuple(self.tokenizers.target.encode(request.prefix).ids)
-        if len(prefix) >= self.max_source_length:
-            raise ConfigError(
-                f"the prefix has {len(prefix):,} tokens and leaves no room: the model writes "
-                f"{self.max_source_length:,} at most"
-            )
-        most, least = request.search.max_length, request.search.min_length
-        if most is not None and len(prefix) >= most:
-            raise ConfigError(
-                f"the prefix has {len(prefix):,} tokens, and max_length is {most:,}; it has to be greater"
-            )
-        if least >= self.max_source_length:
-            raise ConfigError(
-                f"min_length is {least:,}, and the model writes {self.max_source_length:,} tokens at most, the end included"
-            )
-        decoding = request.decoding
-        room = decoding.max_length_factor * (len(source) + 1) + decoding.max_length_offset
-        room = max(room, 2 * demanded)
-        if self.corrections is not None:
-            room = max(room, self.corrections.memory.room_for(tuple(source)))
-        wanted = most or max(room, least + 1)
-        return Wishes(
-            max_length=int(max(min(wanted, self.max_source_length), len(prefix) + 1)),
-            source_length=len(source) + 1,
-            prefix=prefix,
-            key=_key(request.search.seed, source, place) if request.search.sample else 0,
+        corrected = self.corrections.memory.room_for(tuple(source)) if self.corrections else 0
+        return wishes_of(
+            request,
+            source,
+            place,
+            tokenizer=self.tokenizers.target,
+            longest=self.max_source_length,
+            least_room=max(2 * demanded, corrected),
         )
 
     def _search(
@@ -694,38 +663,12 @@ class Translator:
     def _write(
         self, hypothesis: Hypothesis, flags: tuple[str, ...], source: Sequence[int]
     ) -> Translation:
-        target = self.tokenizers.target
         text = self._form.write(hypothesis.ids, source)
-        marks = {
-            "max-length": hypothesis.stopped == "max_length",
-            "repetition": hypothesis.stopped == "repetition",
-            "empty-output": not text,
-        }
-        return Translation(
-            text=text,
-            score=hypothesis.score,
-            tokens=tuple(target.tokens(list(hypothesis.ids))),
-            log_probabilities=hypothesis.log_probabilities,
-            stopped=hypothesis.stopped,
-            flags=(*flags, *(mark for mark, holds in marks.items() if holds)),
-        )
+        tokens = self.tokenizers.target.tokens(list(hypothesis.ids))
+        return translation_of(hypothesis, text, tokens, flags)
 
 
 def _refuse_other_than_text(texts: Sequence[object], first: int) -> None:
     for place, text in enumerate(texts, start=first):
         if not isinstance(text, str):
             raise TypeError(f"only text can be translated, and number {place} is {text!r}")
-
-
-def _different(ranked: Sequence[Translation]) -> list[Translation]:
-    """Keep the first of those with the same text, which can be cut into tokens in several ways."""
-    first: dict[str, Translation] = {}
-    for each in ranked:
-        first.setdefault(each.text, each)
-    return list(first.values())
-
-
-def _key(seed: int, source: Sequence[int], place: Place) -> int:
-    """Make one number of what a sample may depend on."""
-    told = repr((seed, tuple(source), place)).encode()
-    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")

@@ -82,6 +82,15 @@ def test_what_cannot_be_done_is_said(
     assert Path("in/a").read_text() == "unu\n"
 
 
+def test_a_number_of_lines_is_refused_for_one_file_too(
+    model: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "text"
+    file.write_text("unu\n")
+    assert main(["translate", str(model), "--input", str(file), "--part-lines", "0"]) == 2
+    assert "--part-lines must be at least 1" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_ten_thousand_lines_on_ray_with_a_worker_killed(model: Path) -> None:
     script = Path(__file__).parents[2] / "benchmarks" / "prove_ray.py"

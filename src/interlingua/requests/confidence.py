@@ -7,16 +7,25 @@ is at least the median of the pairs it was fitted to.
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from interlingua.config import DecodingConfig
 from interlingua.errors import ModelError
+from interlingua.requests.request import Request, read_request
 from interlingua.requests.translation import Translation
 
-__all__ = ["CALIBRATION", "FEATURES", "Calibration", "features_of", "fit_calibration"]
+__all__ = [
+    "CALIBRATION",
+    "FEATURES",
+    "Calibration",
+    "features_of",
+    "fit_calibration",
+    "searches_as_usual",
+]
 
 CALIBRATION = "calibration.json"
 """Its file in a model folder."""
@@ -85,6 +94,23 @@ class Calibration:
         logit = np.clip(standard, -6, 6) @ np.asarray(self.weights) + self.bias
         return float(_sigmoid(np.atleast_1d(logit))[0])
 
+    def judge(self, found: Translation, source_tokens: int, is_usual: bool) -> Translation:
+        """Return ``found`` with its confidence, flagged unless it was searched in the way that was fitted.
+
+        Args:
+            found: a translation that was searched with alternatives.
+            source_tokens: length of its source.
+            is_usual: see :func:`searches_as_usual`.
+        """
+        if "empty" in found.flags:
+            return replace(found, confidence=1.0)
+        as_fitted = is_usual and not {"constrained", "placeholders-split"} & {*found.flags}
+        return replace(
+            found,
+            confidence=self.confidence(features_of(found, source_tokens)),
+            flags=found.flags if as_fitted else (*found.flags, "uncalibrated"),
+        )
+
     def to_json(self) -> str:
         """Write it as JSON."""
         told = {"features": FEATURES} | asdict(self)
@@ -116,6 +142,12 @@ class Calibration:
                 f"{path}: is no calibration ({error}); make it again with interlingua calibrate"
             ) from error
         return found
+
+
+def searches_as_usual(request: Request, decoding: DecodingConfig) -> bool:
+    """Whether a request is searched as ``calibrate`` searches, which asks for nothing but what the model says."""
+    usual = replace(read_request(decoding, {}).search, n_best=request.search.n_best)
+    return request.search == usual and not (request.prefix or request.ban or request.mbr)
 
 
 def fit_calibration(

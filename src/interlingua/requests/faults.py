@@ -1,13 +1,16 @@
 """Faults that can be seen without a reference: going round in circles, copying, leaving out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["LONGEST_PHRASE", "is_copy", "is_uncovered", "repeats_itself"]
+from interlingua.requests.translation import Translation
+
+__all__ = ["LONGEST_PHRASE", "flag_faults", "is_copy", "is_uncovered", "repeats_itself"]
 
 LONGEST_PHRASE = 100
 """Tokens of the longest phrase whose repetition is looked for; it takes a line of 303 tokens to hold a longer one."""
@@ -51,3 +54,15 @@ def is_uncovered(attention: Float[Tensor, "T S"]) -> bool:
     covered = attention.sum(dim=0)[:-1]
     share = (covered < LEAST_COVERAGE).to(torch.float32).mean()
     return bool(covered.numel()) and float(share) >= UNCOVERED_SHARE
+
+
+def flag_faults(
+    source: str, found: Translation, attention: Float[Tensor, "T S"] | None
+) -> Translation:
+    """Flag a loop, a copy, and a source that was hardly looked at; None is no attention to judge the last by."""
+    marks = {
+        "loop": repeats_itself(found.text.split()),
+        "copy": is_copy(source, found.text),
+        "uncovered-source": attention is not None and is_uncovered(attention),
+    }
+    return replace(found, flags=(*found.flags, *(mark for mark, holds in marks.items() if holds)))

@@ -5,7 +5,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["EMPTY", "Translation", "join_parts"]
+from interlingua.decoding.hypothesis import Hypothesis
+
+__all__ = ["EMPTY", "Translation", "join_parts", "translation_of", "without_repeats"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,33 @@ class Translation:
 
 EMPTY = Translation("", 0.0, (), (), "end", ("empty",))
 """The translation of a text without anything to translate."""
+
+
+def translation_of(
+    hypothesis: Hypothesis, text: str, tokens: Sequence[str], flags: Sequence[str]
+) -> Translation:
+    """Make a translation of what the search found, which spells ``text``; ``flags`` come before its own."""
+    marks = {
+        "max-length": hypothesis.stopped == "max_length",
+        "repetition": hypothesis.stopped == "repetition",
+        "empty-output": not text,
+    }
+    return Translation(
+        text=text,
+        score=hypothesis.score,
+        tokens=tuple(tokens),
+        log_probabilities=hypothesis.log_probabilities,
+        stopped=hypothesis.stopped,
+        flags=(*flags, *(mark for mark, holds in marks.items() if holds)),
+    )
+
+
+def without_repeats(ranked: Sequence[Translation]) -> list[Translation]:
+    """Keep the first of those with the same text, which can be cut into tokens in several ways."""
+    first: dict[str, Translation] = {}
+    for each in ranked:
+        first.setdefault(each.text, each)
+    return list(first.values())
 
 
 def join_parts(text: str, parts: Sequence[Translation], *flags: str) -> Translation:
