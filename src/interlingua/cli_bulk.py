@@ -42,6 +42,8 @@ def translate_files(
     request = _fingerprint(recipe)
     with only_one(folder):
         jobs = [FileJob(file, folder, request, flags.part_lines) for file in files]
+        for remark in filter(None, (job.remark for job in jobs)):
+            note(remark)
         marks = _work(jobs, recipe, flags)
     note(f"{sum(job.num_lines for job in jobs):,} lines in {_files(len(jobs))} of {folder}")
     return marks

@@ -1,7 +1,7 @@
 """The ``translate`` command: lines in, lines out, with whatever was asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -59,12 +59,14 @@ def translate_lines(
     if translator.corrections and (unused := translator.corrections.unused):
         what = "correction is" if len(unused) == 1 else "corrections are"
         note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
-    if show.stream:
-        pieces = [translator.stream(line, place=n, **options) for n, line in enumerate(lines)]
-        with open_output(io.output) as write:
-            _write_growing(write, pieces)
-        return
     marks = Counter[str]()
+    if show.stream:
+        texts = [translator.stream(line, place=n, **options) for n, line in enumerate(lines)]
+        with open_output(io.output) as write:
+            for text in texts:
+                marks.update(_write_growing(write, text).flags)
+        note_marks(marks, translator.max_source_length)
+        return
     translations = count_flags(translator.translate_iter(lines, **options), marks)
     with open_output(io.output) as write:
         if show.align:
@@ -176,11 +178,14 @@ def _open(
     )
 
 
-def _write_growing(write: Write, texts: Sequence[Iterator[str]]) -> None:
-    for pieces in texts:
-        for piece in pieces:
-            write(one_line(piece))
-        write("\n")
+def _write_growing(write: Write, pieces: Generator[str, None, Translation]) -> Translation:
+    """Write a text as it grows, and return all that is known of it at its end."""
+    while True:
+        try:
+            write(one_line(next(pieces)))
+        except StopIteration as end:
+            write("\n")
+            return end.value
 
 
 def _write_confident(write: Write, translations: Iterable[Translation]) -> None:

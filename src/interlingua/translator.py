@@ -1,7 +1,7 @@
 """Text to text: the one class that the command line, evaluation, training's validation and a server share."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -36,7 +36,7 @@ from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, TokenizerError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch
 from interlingua.requests.bayes_risk import rank_by_consensus
@@ -57,6 +57,7 @@ from interlingua.requests.translation import (
 from interlingua.requests.wishes import wishes_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
+from interlingua.tokenization.tokenizer import refuse_surrogates
 
 __all__ = ["Precision", "Translation", "Translator"]
 
@@ -353,6 +354,7 @@ class Translator:
 
         Raises:
             TypeError: ``texts`` is one text, or holds something that is none; an option that does not exist.
+            TokenizerError: a text holds half a surrogate pair, which is no character.
             ConfigError: a value out of range, or values that do not go together.
             ModelError: the model gives not-a-number.
         """
@@ -398,11 +400,12 @@ class Translator:
 
     def stream(
         self, text: str, *, place: int = 0, **options: Unpack[TranslateOptions]
-    ) -> Iterator[str]:
+    ) -> Generator[str, None, Translation]:
         """Yield the translation of one text piece by piece, as soon as no later step can change it any more.
 
-        The pieces joined are the translation. Greedy search gives a token at a time; a beam what all its hypotheses
-        begin with. A sample is that of the text at ``place`` of a call to :meth:`translate`.
+        The pieces joined are the text of the translation, which the generator returns (``yield from``). Greedy search
+        gives a token at a time; a beam what all its hypotheses begin with. A sample is that of the text at ``place`` of a
+        call to :meth:`translate`, up to rounding: with ``batch_invariant`` to the last bit.
 
         Raises:
             TypeError: ``text`` is none.
@@ -420,22 +423,27 @@ class Translator:
             raise ConfigError("a streamed translation cannot have coverage_penalty; leave it out")
         return self._grow(text, request, place)
 
-    def _grow(self, text: str, request: Request, place: int) -> Iterator[str]:
-        sources, _ = self._form.read([text])
+    def _grow(self, text: str, request: Request, place: int) -> Generator[str, None, Translation]:
+        sources, truncated = self._form.read([text])
         if not sources:
-            return
+            return EMPTY
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
         shown = ""
+        model = self._remembering() if self._recalls(sources[0]) else self.model
         steps = stream_search(
-            self._remembering() if self._recalls(sources[0]) else self.model,
+            FixedShapes(model, source.pad_id) if request.batch_invariant else model,
             padded,
             self.wish(sources[0], place, request),
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
             constraints=[*self._form.constraints(sources.values()), *self.rules(request)],
         )
-        for ids in steps:
+        while True:
+            try:
+                ids = next(steps)
+            except StopIteration as end:
+                return self._write(end.value, self._marks(sources[0], bool(truncated)), sources[0])
             grown = self._form.write(ids, sources[0]).rstrip(
                 "\ufffd"
             )  # half a character waits for the rest
@@ -476,12 +484,18 @@ class Translator:
             )
         if request.split:
             plain = replace(request, split=False)
-            return by_sentence(
+            joined = by_sentence(
                 texts,
                 places,
                 self.source_lang,
                 lambda sentences, inside: self._translate(sentences, plain, inside),
             )
+            return [
+                replace(each, confidence=1.0)
+                if request.confidence and "empty" in each.flags
+                else each
+                for each in joined
+            ]
         spelling = Spelling(lambda p: self.lexicon.within(p), self.tokenizers.target.normalise)
         done = hold(texts, request, places, attempt=self._attempt, spelling=spelling)
         if request.confidence and self.calibration is not None:
@@ -575,10 +589,7 @@ class Translator:
 
         for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
-                flags = ("truncated-source",) if place in truncated else ()
-                if place in reminded:
-                    exact = self._is_corrected(sources[place])
-                    flags = (*flags, "corrected" if exact else "like-a-correction")
+                flags = self._marks(sources[place], place in truncated)
                 ranked = [self._write(each, flags, sources[place]) for each in hypotheses]
                 if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
@@ -640,6 +651,13 @@ class Translator:
                 forced=phrases,
             )
 
+    def _marks(self, source: Sequence[int], is_truncated: bool) -> tuple[str, ...]:
+        """Return the flags that a translation has for its source."""
+        flags = ("truncated-source",) if is_truncated else ()
+        if not self._recalls(source):
+            return flags
+        return (*flags, "corrected" if self._is_corrected(source) else "like-a-correction")
+
     def _recalls(self, source: Sequence[int]) -> bool:
         """Tell whether a source is like one that was corrected."""
         return bool(self.corrections and self.corrections.memory.related(tuple(source)))
@@ -672,3 +690,7 @@ def _refuse_other_than_text(texts: Sequence[object], first: int) -> None:
     for place, text in enumerate(texts, start=first):
         if not isinstance(text, str):
             raise TypeError(f"only text can be translated, and number {place} is {text!r}")
+        try:
+            refuse_surrogates(text)
+        except TokenizerError as error:
+            raise TokenizerError(f"number {place} of the texts: {error}") from None

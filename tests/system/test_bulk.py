@@ -48,6 +48,10 @@ def test_a_folder_becomes_a_folder(model: Path, tmp_path: Path, capsys: Capture)
     (texts / "sub").mkdir()
     assert main(command) == 0
     assert "1 folder inside it is left out (sub)" in capsys.readouterr().err
+    (texts / "a").write_bytes(b"unu\r\ndoi\n")
+    assert main([*command[:-4], "--output", str(tmp_path / "other")]) == 0
+    assert "a: 1 of 2 lines end in CR, which is read as text" in capsys.readouterr().err
+    (texts / "a").write_text("unu doi trei\n\npatru cinci unu\n")
     assert main([*command, "--beam-size", "1"]) == 2
     assert "was begun with another" in capsys.readouterr().err
 

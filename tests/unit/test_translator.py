@@ -7,10 +7,11 @@ import torch
 from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
-from interlingua.errors import ConfigError, ModelError
+from interlingua.corpus.words import count_phrase, holds_phrase
+from interlingua.errors import ConfigError, ModelError, TokenizerError
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
-from interlingua.requests.glossary import Glossary, Term, holds_phrase
+from interlingua.requests.glossary import Glossary, Term
 from interlingua.requests.placeholders import find_placeholders, keeps_placeholders
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
@@ -422,6 +423,37 @@ def test_a_glossary_is_honoured_where_its_source_term_stands(copying):
     assert (other.text, other.flags) == ("the reds", ())
 
 
+def test_a_term_that_stands_twice_is_wanted_twice(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=12)
+    glossary = Glossary([Term("red", "Blue")])
+    (found,) = translator.translate(["red, red"], glossary=glossary, force=["Blue"])
+    assert count_phrase(found.text, "Blue") == 2
+    assert "term-missed" not in found.flags
+
+
+def test_no_term_is_wanted_of_a_placeholder(copying):
+    glossary = Glossary([Term("name", "Blue")])
+    (found,) = copying.translate(["a {{name}}."], glossary=glossary, lock=True)
+    assert (found.text, found.flags) == ("a {{name}}.", ())
+
+
+def test_a_text_in_pieces_has_alternatives_and_they_keep_the_placeholders(transformer, tokenizers):
+    translator = translator_of(transformer, tokenizers, max_length_offset=6)
+    text = "A man at https://a.b/c and {{variable_name}} or dogs"
+    (found,) = translator.translate([text], lock=True, n_best=3)
+    assert "placeholders-split" in found.flags
+    ranked = (found, *found.alternatives)
+    assert 2 <= len(ranked) == len({each.text for each in ranked}) <= 3
+    for each in ranked:
+        assert keeps_placeholders(found.placeholders, each.text)
+        assert "placeholders-split" in each.flags
+
+
+def test_half_a_character_is_refused_with_its_place(copying):
+    with pytest.raises(TokenizerError, match=r"number 1 of the texts: character 3 .* surrogate"):
+        copying.translate(["a", "ab\ud800"])
+
+
 def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
     translator = translator_of(transformer, tokenizers, max_length_offset=6)
     texts = [
@@ -442,6 +474,7 @@ def test_placeholders_survive_whatever_the_model_does(transformer, tokenizers):
     ("asked", "message"),
     [
         ({"force": [" "]}, "force holds an empty phrase"),
+        ({"ban": [""]}, "ban holds an empty phrase"),
         ({"force": ["a"], "ban": ["a"]}, "'a' is banned, and 'a' is forced"),
         ({"force": ["the Dog"], "ban": ["dog"]}, "'the Dog' is forced"),
         ({"prefix": "A dog", "ban": ["dog"]}, "'A dog' is the prefix"),
@@ -523,6 +556,7 @@ def test_many_forced_words_have_room(transformer, tokenizers):
 def test_flags_are_those_of_each_alternative(copying):
     (found,) = copying.translate(["a b"], force=["c d"], n_best=2, max_length=3)
     for each in (found, *found.alternatives):
+        assert "constrained" in each.flags
         assert ("term-missed" in each.flags) == (not holds_phrase(each.text, "c d"))
 
 

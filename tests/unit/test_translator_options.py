@@ -89,12 +89,23 @@ def test_the_candidate_most_like_the_others_is_taken(translator):
         translator.translate(texts, mbr=1)
 
 
+def grown(stream):
+    """Return the pieces of a stream, and what it returns."""
+    pieces = []
+    while True:
+        try:
+            pieces.append(next(stream))
+        except StopIteration as end:
+            return pieces, end.value
+
+
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_pieces_of_a_stream_joined_are_the_translation(translator, beam_size):
     for text in TEXTS:
-        pieces = list(translator.stream(text, beam_size=beam_size))
+        pieces, streamed = grown(translator.stream(text, beam_size=beam_size))
         (whole,) = translator.translate([text], beam_size=beam_size)
         assert "".join(pieces) == whole.text.rstrip("\ufffd")
+        assert (streamed.text, streamed.flags) == (whole.text, whole.flags)
         assert not torch.is_inference_mode_enabled()
     assert len(list(translator.stream("a longer text", beam_size=1))) > 1
     with pytest.raises(ConfigError, match="cannot have lock"):
@@ -163,14 +174,21 @@ def test_batch_invariance_gives_the_same_bits_alone_and_together(translator):
             assert translator.translate([text], batch_invariant=True, **asked) == [found]
 
 
+def test_batch_invariant_samples_are_the_same_to_the_bit_streamed_too(translator):
+    asked = {"sample": True, "beam_size": 1, "temperature": 1.5, "batch_invariant": True}
+    together = translator.translate(TEXTS * 5, **asked)
+    for place, (text, found) in enumerate(zip(TEXTS * 5, together, strict=True)):
+        assert grown(translator.stream(text, place=place, **asked))[1] == found
+
+
 def test_a_sample_depends_on_the_place_of_its_line(translator):
     texts = ["abc", "abc", "a longer text"]
     drawn = [t.text.rstrip("\ufffd") for t in translator.translate(texts, sample=True, seed=3)]
-    grown = [
+    streamed = [
         "".join(translator.stream(text, place=n, sample=True, seed=3, beam_size=1))
         for n, text in enumerate(texts)
     ]
-    assert grown == drawn
+    assert streamed == drawn
     few = translator.translate(["Abc is.", "B is."], split=True, sample=True, seed=3)
     many = translator.translate(["Abc is. B. C is.", "B is."], split=True, sample=True, seed=3)
     assert few[1].tokens == many[1].tokens
@@ -192,6 +210,8 @@ def test_a_model_that_was_calibrated_tells_a_confidence(folders, translator):
         )
     (nothing,) = calibrated.translate([" "], confidence=True, beam_size=1)
     assert (nothing.confidence, nothing.flags) == (1.0, ("empty",))
+    for found in calibrated.translate(["", " \n", "abc"], confidence=True, split=True):
+        assert (found.confidence == 1.0) == ("empty" in found.flags)
     add_to_model_folder(folder, CALIBRATION, "{}")
     with pytest.raises(ModelError, match="is no calibration"):
         Translator.load(folder)
@@ -203,6 +223,11 @@ def test_the_commands_stream_score_and_refuse(folders, tmp_path, capsys, monkeyp
     assert main(["translate", model, "--stream", "--beam-size", "1", "abc"]) == 0
     (wanted,) = Translator.load(model, device="cpu", plain=True).translate(["abc"], beam_size=1)
     assert capsys.readouterr().out == wanted.text.rstrip("\ufffd") + "\n"
+    assert main(["translate", model, "--stream", "a" * 60]) == 0
+    assert "source is longer than" in capsys.readouterr().err
+    calibrated = str(add_to_model_folder(folders[1], CALIBRATION, EVEN.to_json()))
+    assert main(["translate", calibrated, "--confidence", "--split", "abc", "", "b"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == " ||| 1.000"
     (tmp_path / "a.en").write_text("abc\nb\n")
     (tmp_path / "a.xx").write_text("ab\nZ\n")
     assert main(["score", model, "--source", "a.en", "--target", "a.xx"]) == 0

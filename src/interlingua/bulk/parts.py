@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from interlingua.corpus.lines import read_blocks, read_span
+from interlingua.corpus.lines import describe_carriage_returns, read_blocks, read_span
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import clear_left_overs, hold_folder, replace_file, write_text
 
@@ -96,10 +96,15 @@ class FileJob:
     ) -> None:
         self.source = source
         self.output = output / source.name
-        self._parts = [
-            Part(str(source.absolute()), number, b.start, b.end, b.checksum, len(b.lines))
-            for number, b in enumerate(read_blocks(source, part_lines))
-        ]
+        self._parts: list[Part] = []
+        from_windows = 0
+        for number, b in enumerate(read_blocks(source, part_lines)):
+            self._parts.append(
+                Part(str(source.absolute()), number, b.start, b.end, b.checksum, len(b.lines))
+            )
+            from_windows += sum(line.endswith("\r") for line in b.lines)
+        self.remark = describe_carriage_returns(source, from_windows, self.num_lines)
+        """What is odd about its lines, or None."""
         self._folder = output / _STATE / source.name
         self._record = output / _STATE / f"{source.name}.json"
         spans = [[part.start, part.end, part.checksum, part.num_lines] for part in self._parts]

@@ -45,7 +45,7 @@ class SearchOptions:
     top_p: float = 1.0
     """Draw among the fewest likeliest symbols whose probabilities sum to this."""
     seed: int = 0
-    """A sample depends on this, the sentence and its place, and on nothing else."""
+    """A sample depends on this, the sentence and its place; up to rounding, see ``batch_invariant``."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be searched."""
@@ -68,7 +68,7 @@ class SearchOptions:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it takes at least {least}")
         for name in ("coverage_penalty", "diversity"):
             if not 0.0 <= getattr(self, name) <= 1e6:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it takes 0 or more")
+                raise ConfigError(f"{name} is {getattr(self, name)}; it takes 0 to 1,000,000")
         if not math.isfinite(self.length_penalty):
             raise ConfigError(f"length_penalty is {self.length_penalty}; it takes a number")
         if not 1e-3 <= self.temperature <= 1e3:

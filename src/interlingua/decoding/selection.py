@@ -120,6 +120,7 @@ def filtered(worth: Float[Tensor, "B W V"], options: SearchOptions) -> Float[Ten
         ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
         before = ordered.cumsum(dim=-1) - ordered
         outside = before >= options.top_p * ordered.sum(dim=-1, keepdim=True)
+        outside[:, :, 0] = False  # where top_p is too small for float32
         probabilities = probabilities.masked_fill(
             torch.zeros_like(outside).scatter(-1, order, outside), 0.0
         )

@@ -1,6 +1,6 @@
 """A translation as it grows: what no later step of the search can change any more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import takewhile
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from interlingua.decoding.beam_search import Beams, read_targets, search_steps
 from interlingua.decoding.constraints import Constraint
+from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.decoding.protocol import SequenceModel, StateT
 from interlingua.decoding.search import constraints_of, selection_of
@@ -24,11 +25,11 @@ def stream_search(
     *,
     symbols: tuple[int, int, int],
     constraints: Sequence[Constraint] = (),
-) -> Iterator[tuple[int, ...]]:
+) -> Generator[tuple[int, ...], None, Hypothesis]:
     """Search one sentence; yield the ids that all its slots begin with each time there are more of them.
 
-    The last that is yielded is the whole target, which begins with every one before. With one slot that is a symbol
-    a step.
+    The last that is yielded is the whole target, which begins with every one before, and what is returned is all
+    that is known of it. With one slot that is a symbol a step.
     """
     steps = search_steps(
         model,
@@ -43,12 +44,12 @@ def stream_search(
     while True:
         with torch.inference_mode():  # not around the yield, or it would reach into the caller
             step = next(steps, None)
-        if step is None:
-            return
+        assert step is not None  # one sentence is left until it has finished
         _, beams, finished = step
         if finished:
-            yield read_targets(beams, 0, symbols[2], options)[0].ids
-            return
+            best = read_targets(beams, 0, symbols[2], options)[0]
+            yield best.ids
+            return best
         stable = _common(beams, symbols[2])
         if len(stable) > shown:
             shown = len(stable)

@@ -1,13 +1,14 @@
 """What one text demands of its translation, and whether a translation has it."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from interlingua.requests.glossary import holds_all
-from interlingua.requests.placeholders import find_placeholders, keeps_placeholders
+from interlingua.corpus.words import count_phrase
+from interlingua.requests.placeholders import keeps_placeholders, placeholder_spans
 from interlingua.requests.request import Request
 
-__all__ = ["Demand", "demand_of"]
+__all__ = ["Demand", "demand_of", "holds_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Demand:
     """What must stand in one translation."""
 
     terms: tuple[str, ...]
-    """Words and phrases, as whole words."""
+    """Words and phrases, as whole words, each as often as it is wanted."""
     placeholders: tuple[str, ...]
     """What must come through unchanged, each as often as it stands here."""
 
@@ -32,12 +33,20 @@ class Demand:
 
 
 def demand_of(text: str, request: Request, normalise: Callable[[str], str]) -> Demand:
-    """Gather the forced words, the terms of the glossary in ``text``, and its placeholders.
+    """Gather the forced words, the terms of the glossary in ``text``, and its placeholders, within which no term is looked for.
 
     Words are wanted as the model writes them: ``normalise`` is what its tokenizer does to a target.
     """
-    terms = request.glossary.targets_for(text) if request.glossary else ()
+    locked = placeholder_spans(text) if request.lock else ()
+    found = request.glossary.targets_for(text, locked) if request.glossary else ()
+    terms = Counter(map(normalise, found))
+    terms |= Counter(dict.fromkeys(map(normalise, request.force), 1))
     return Demand(
-        terms=tuple(dict.fromkeys(map(normalise, (*request.force, *terms)))),
-        placeholders=find_placeholders(text) if request.lock else (),
+        terms=tuple(terms.elements()),
+        placeholders=tuple(text[start:end] for start, end in locked),
     )
+
+
+def holds_all(text: str, phrases: Sequence[str]) -> bool:
+    """Whether every one of ``phrases`` stands in ``text``, as often as it is among them."""
+    return all(count_phrase(text, phrase) >= times for phrase, times in Counter(phrases).items())

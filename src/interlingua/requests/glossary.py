@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.corpus.lines import read_lines
+from interlingua.corpus.words import is_inside_a_word
 from interlingua.errors import ConfigError
 
-__all__ = ["Glossary", "Term", "holds_phrase"]
+__all__ = ["Glossary", "Term"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Glossary:
     def __init__(self, terms: Iterable[Term]) -> None:
         self._targets: dict[str, str] = {}
         for term in terms:
-            source, target = _fold(term.source), " ".join(term.target.split())
+            source, target = _fold(term.source).strip(), " ".join(term.target.split())
             if not source or not target:
                 raise ConfigError(f"the term {term.source!r} -> {term.target!r} has an empty side")
             if self._targets.setdefault(source, target) != target:
@@ -38,9 +39,8 @@ class Glossary:
                     f"the term {term.source!r} has two translations, {self._targets[source]!r} and "
                     f"{target!r}; keep one"
                 )
-        longest_first = sorted(self._targets, key=lambda source: (-len(source), source))
-        spelled = "|".join(map(re.escape, longest_first))
-        self._pattern = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)")
+        self._lengths = sorted(set(map(len, self._targets)), reverse=True)
+        self._firsts = {source[0] for source in self._targets}
 
     @classmethod
     def read(cls, path: Path) -> "Glossary":
@@ -60,7 +60,7 @@ class Glossary:
                 raise ConfigError(
                     f"{path}, line {number}: is no term; write the source term, a tab, the target term"
                 )
-            folded, target = _fold(source), " ".join(target.split())
+            folded, target = _fold(source).strip(), " ".join(target.split())
             other, first = lines.setdefault(folded, (target, number))
             if other != target:
                 raise ConfigError(
@@ -78,25 +78,42 @@ class Glossary:
         """All terms, their sources folded."""
         return [Term(source, target) for source, target in self._targets.items()]
 
-    def targets_for(self, text: str) -> tuple[str, ...]:
-        """Return the targets of the terms in ``text``, each once, in the order of the text; longer terms first."""
-        found = (self._targets[match[0]] for match in self._pattern.finditer(_fold(text)))
-        return tuple(dict.fromkeys(found))
+    def targets_for(self, text: str, apart: Sequence[tuple[int, int]] = ()) -> tuple[str, ...]:
+        """Return the targets of the terms in ``text``, one for each place where a term stands; longer terms first.
 
+        Args:
+            text: a source.
+            apart: spans of it, from start to end, one after the other; what stands wholly within one is no term.
+        """
+        folded, done = "", 0
+        spans: list[tuple[int, int]] = []
+        for start, end in apart:
+            folded += _fold(text[done:start])
+            begin = len(folded)
+            folded += _fold(text[start:end])
+            spans.append((begin, len(folded)))
+            done = end
+        folded += _fold(text[done:])
+        found: list[str] = []
+        place = 0
+        while place < len(folded):
+            end = self._end_of_term(folded, place)
+            if end and not any(begin <= place and end <= last for begin, last in spans):
+                found.append(self._targets[folded[place:end]])
+            place = end or place + 1
+        return tuple(found)
 
-def holds_phrase(text: str, phrase: str) -> bool:
-    """Whether ``phrase`` stands in ``text`` as it is, and is not part of a longer word."""
-    spelled = r"\s+".join(map(re.escape, phrase.split()))
-    return re.search(rf"(?<!\w){spelled}(?!\w)", text) is not None
-
-
-def holds_all(text: str, phrases: Sequence[str]) -> bool:
-    """Whether every one of ``phrases`` stands in ``text``."""
-    return all(holds_phrase(text, phrase) for phrase in phrases)
+    def _end_of_term(self, text: str, start: int) -> int:
+        """Return where the longest term ends that begins at ``start``; 0 if none does."""
+        if text[start] in self._firsts and not is_inside_a_word(text, start):
+            for end in (start + length for length in self._lengths):
+                if text[start:end] in self._targets and not is_inside_a_word(text, end):
+                    return min(end, len(text))
+        return 0
 
 
 def _fold(source: str) -> str:
     """Write what differs in case, in the form of its characters or in its white space as one and the same."""
     folded = unicodedata.normalize("NFKC", source).casefold()
     folded = folded.replace("i\u0307", "i")  # of the Turkish capital, \u0130
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", folded))

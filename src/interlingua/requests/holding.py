@@ -8,15 +8,15 @@ What could not be held all the same is told in the flags.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from interlingua.corpus.words import holds_phrase
 from interlingua.decoding.options import SearchOptions
-from interlingua.requests.demands import Demand, demand_of
-from interlingua.requests.glossary import holds_all, holds_phrase
+from interlingua.requests.demands import Demand, demand_of, holds_all
 from interlingua.requests.placeholders import keeps_placeholders, split_at_placeholders
 from interlingua.requests.request import Place, Request
-from interlingua.requests.translation import Translation, join_parts
+from interlingua.requests.translation import Translation, join_parts, without_repeats
 
 __all__ = ["Spelling", "hold"]
 
@@ -54,6 +54,7 @@ def hold(
     spelling: Spelling,
 ) -> list[Translation]:
     """Translate ``texts``, which stand at ``places``, so that each has what it demands."""
+    request = replace(request, ban=tuple(map(spelling.normalise, request.ban)))
     done = attempt(texts, request, places, None)
     demands = [demand_of(text, request, spelling.normalise) for text in texts]
     lacking = [
@@ -84,7 +85,8 @@ def hold(
                 forced,
             )
             for place, found in zip(missing, again, strict=True):
-                done[place] = replace(found, flags=(*found.flags, "constrained"))
+                others = tuple(_flag(each, "constrained") for each in found.alternatives)
+                done[place] = replace(_flag(found, "constrained"), alternatives=others)
         for place in lacking:
             if not keeps_placeholders(demands[place].placeholders, done[place].text):
                 done[place] = _between(texts[place], request, places[place], attempt, spelling)
@@ -99,7 +101,8 @@ def _between(
 ) -> Translation:
     """Translate what stands between the placeholders of ``text``, and leave them where they are.
 
-    The first piece begins with the prefix, the longest holds the forced words.
+    The first piece begins with the prefix, the longest holds the forced words. An alternative has an alternative of one
+    piece, the nearest of all.
     """
     pieces = split_at_placeholders(text)
     # Quotes and brackets stay where they are: one that is lost would join a number to the word before it.
@@ -112,7 +115,7 @@ def _between(
         lock=False,
         prefix="",
         force=(),
-        search=replace(request.search, n_best=1, min_length=0),
+        search=replace(request.search, min_length=0),
     )
     longest = max(words, key=lambda n: len(cores[n]), default=None)
     wishes = {
@@ -129,15 +132,26 @@ def _between(
             spelling=spelling,
         )
         found.update(zip(alike, parts, strict=True))
-    texts = [
-        piece.text.replace(cores[n], _as_a_part(found[n].text, cores[n]), 1)
-        if n in found
-        else piece.text
-        for n, piece in enumerate(pieces)
-    ]
-    if request.prefix and 0 not in found:
-        texts.insert(0, f"{request.prefix} ")
-    return join_parts("".join(texts), [found[n] for n in words], "placeholders-split")
+
+    def joined(parts: Mapping[int, Translation]) -> Translation:
+        texts = [
+            piece.text.replace(cores[n], _as_a_part(parts[n].text, cores[n]), 1)
+            if n in parts
+            else piece.text
+            for n, piece in enumerate(pieces)
+        ]
+        if request.prefix and 0 not in parts:
+            texts.insert(0, f"{request.prefix} ")
+        return join_parts("".join(texts), [parts[n] for n in words], "placeholders-split")
+
+    changes = sorted(
+        (found[n].score - other.score, n, rank)
+        for n in words
+        for rank, other in enumerate(found[n].alternatives)
+    )
+    others = [joined(found | {n: found[n].alternatives[rank]}) for _, n, rank in changes]
+    best, *others = without_repeats([joined(found), *others])
+    return replace(best, alternatives=tuple(others[: request.search.n_best - 1]))
 
 
 def _as_a_part(translation: str, source: str) -> str:
@@ -145,6 +159,10 @@ def _as_a_part(translation: str, source: str) -> str:
     if source[-1].isalnum() and translation.endswith("."):
         return translation[:-1].rstrip()
     return translation
+
+
+def _flag(found: Translation, flag: str) -> Translation:
+    return replace(found, flags=(*found.flags, flag))
 
 
 def _holds(found: Translation, demand: Demand) -> bool:

@@ -5,32 +5,60 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Piece", "find_placeholders", "keeps_placeholders", "split_at_placeholders"]
+__all__ = [
+    "Piece",
+    "find_placeholders",
+    "keeps_placeholders",
+    "placeholder_spans",
+    "split_at_placeholders",
+]
 
 _ADDRESS = r"[^\s<>\"'{}|\\()]"
-_CONVERSION = r"[-#0+]*\d*(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsa@]"
+_WIDTH = r"[-#0+]*(?:[1-9]\d*)?(?:\.\d+)?"  # a width does not begin with 0, so that the two halves share no sign
+_CONVERSION = rf"{_WIDTH}(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsa@]"
+_NAMED = rf"(?:\(\w+\)|\d+\$){_CONVERSION}|\{{\w+\}}"
+_CLOSE = rf"%|{_NAMED}|{_CONVERSION}(?![^\W_])"
+"""What makes a format of a % right before it."""
+_APART = rf"{_WIDTH}[ds@]"
+"""The same of a % that no word stands before; letters may follow ("%dpx")."""
+_EMOJI = (
+    "\u231a\u231b\u2328\u23cf\u23e9-\u23fa\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2194-\u2199\u21a9\u21aa\u2600-\u27bf\u2934"
+    "\u2935\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f16c-\U0001f171\U0001f17e\U0001f17f\U0001f18e\U0001f191-\U0001f19a"
+    "\U0001f201-\U0001f20f\U0001f21a\U0001f22f\U0001f232-\U0001f23f\U0001f250-\U0001faff"
+)
+_SIGNS = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u24c2\u3030\u303d\u3297\u3299"
+"""Signs of text, which are emoji where U+FE0F says so."""
+_UPON = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+"""What changes the emoji before it: how it is drawn, the tone of a skin, which flag."""
 _KINDS = {
     "url": (
-        rf"(?:(?:https?|ftp)://|www\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*"
+        rf"(?:(?i:https?|ftp)://|(?i:www)\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*"
         r"(?:[^\s<>\"'{}|\\.,;:!?()\]]|(?<=\)))"
     ),
     "email": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    "comment": r"<!--.{0,500}?-->|<%.{0,500}?%>|\{%.{0,500}?%\}|\{#.{0,500}?#\}",
+    "comment": (
+        r"<!--.{0,500}?-->|<!\[CDATA\[.{0,500}?\]\]>|<![A-Za-z][^<>]*>|<\?.{0,500}?\?>"
+        r"|<%.{0,500}?%>|\{%.{0,500}?%\}|\{#.{0,500}?#\}"
+    ),
     "tag": r"</?[A-Za-z](?:(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*|[^<>]*)>",
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});",
     "variable": (
-        r"\{\{(?:[^{}]|\{\{[^{}]*\}\}|\{[^{}]*\})*\}\}|\$\{[^{}]+\}|\{[\w.]*(?:![rsa])?(?::[^{}\s]*)?\}"
+        r"\{\{(?:[^{}]|\{\{[^{}]*\}\}|\{[^{}]*\})*\}\}|\$\{[^{}]+\}|(?<!\w)\$[A-Za-z_]\w*"
+        r"|\{[\w.]*(?:\[[\w-]*\][\w.]*)*(?:![rsa])?(?::[^{}\s]*)?\}"
     ),
-    "format": (
-        rf"%(?:\(\w+\)|\d+\$){_CONVERSION}|(?<!\w)%[-#0+]*\d*(?:\.\d+)?[ds@]|%{_CONVERSION}(?![^\W_])"
-    ),
+    "format": rf"%(?:{_NAMED})|(?<!\w)%{_APART}|%(?:{_CLOSE})",
     "emoji": (
         "[0-9#*]\ufe0f?\u20e3"
         "|[\U0001f1e6-\U0001f1ff]{2}"
-        "|(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*\u200d?)+"
+        f"|(?:(?:[{_EMOJI}]|[{_SIGNS}](?=\ufe0f))[{_UPON}]*\u200d?)+"
     ),
     "code": r"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*",
-    "number": r"(?:(?<![\w)\]])[+-])?\d+(?:[.,:/-]\d+)*(?:\s?[%‰](?![\w(#+.-]))?",
+    "number": (
+        r"(?:(?<![\w)\]%‰])[+-])?(?:(?<![\w.,)\]])\.)?"
+        r"(?:\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:[.,:/\u066b\u066c-]\d+|['\u2019]\d{3}(?!\d))*"
+        r"(?:[eE][+-]?\d+(?!\w))?"
+        rf"(?:\s?‰|%(?!{_CLOSE})|\s%(?!{_CLOSE}|{_APART}))?"
+    ),
 }
 """What a placeholder looks like, by its kind; where two begin at one place, the first of them. A number ends where its digits do
 ("3.5" of "3.5kg"); where letters come first ("B2", "USD50"), all is one code. None
@@ -50,9 +78,14 @@ class Piece:
     locked: bool
 
 
+def placeholder_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where what must not change begins and ends, in the order of the text."""
+    return tuple(match.span() for match in _PATTERN.finditer(text))
+
+
 def find_placeholders(text: str) -> tuple[str, ...]:
     """Return what must not change, in the order of the text."""
-    return tuple(match[0] for match in _PATTERN.finditer(text))
+    return tuple(text[start:end] for start, end in placeholder_spans(text))
 
 
 def split_at_placeholders(text: str) -> list[Piece]:

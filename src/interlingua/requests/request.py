@@ -8,9 +8,10 @@ from typing import Any, TypedDict
 from pydantic import ValidationError
 
 from interlingua.config import DecodingConfig
+from interlingua.corpus.words import holds_phrase
 from interlingua.decoding.options import SearchOptions
 from interlingua.errors import ConfigError
-from interlingua.requests.glossary import Glossary, holds_phrase
+from interlingua.requests.glossary import Glossary
 
 __all__ = ["Place", "Request", "TranslateOptions", "read_request"]
 
@@ -35,7 +36,7 @@ class TranslateOptions(TypedDict, total=False):
     glossary: Glossary | None
     """Terms whose translation is prescribed."""
     lock: bool | None
-    """Whether numbers, addresses, variables, tags and emoji come through unchanged."""
+    """Whether numbers, addresses, variables, tags and emoji come through unchanged; see docs/guides/decoding.md."""
     check: bool | None
     """Whether loops, copies and sources that were hardly looked at are flagged."""
     mbr: int | None
@@ -45,7 +46,7 @@ class TranslateOptions(TypedDict, total=False):
     confidence: bool | None
     """Whether each translation tells how sure one may be of it; for a model that was calibrated."""
     batch_invariant: bool | None
-    """Whether the last bit is the same whatever else is translated; slower."""
+    """Whether the last bit is the same whatever else is translated, and so every draw of a sample; slower."""
     beam_size: int | None
     n_best: int | None
     length_penalty: float | None
@@ -127,6 +128,7 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     for name, value in given.items():
         _refuse_other_kinds(name, value)
+    force, ban = _phrases("force", given), _phrases("ban", given)
     _refuse_what_is_banned(given)
     decoding = _of_the_model(decoding, given)
     numbers = {
@@ -163,8 +165,8 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
         search,
         decoding,
         prefix=given.get("prefix", ""),
-        force=_phrases("force", given),
-        ban=_phrases("ban", given),
+        force=force,
+        ban=ban,
         glossary=given.get("glossary"),
         lock=given.get("lock", False),
         n_best=n_best,

@@ -93,3 +93,8 @@ def test_groups_of_a_diverse_beam_avoid_each_others_words():
     same = targets(DiverseGroups(3, 0.0))
     assert len(same) == 1, "what all groups found is given once"
     assert same[0][:1] == (3,)
+
+
+def test_the_likeliest_symbol_is_left_however_small_top_p_is():
+    for found in sample([5, 6], max_length=3, top_p=1e-300):
+        assert all(h.ids == (3, 3, 3) for h in found)

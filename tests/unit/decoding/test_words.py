@@ -40,3 +40,17 @@ def test_a_banned_word_cannot_be_ended(lexicon, following):
 def test_a_banned_phrase_cannot_be_ended_but_its_last_word_alone_can(lexicon):
     assert not may_follow(lexicon, ["hot dog"], "a hot dog", "")
     assert may_follow(lexicon, ["hot dog"], "a new dog", "")
+
+
+@pytest.mark.parametrize("banned", [".", "dog."])
+def test_a_phrase_that_ends_in_a_sign_is_never_written(lexicon, banned):
+    assert not may_follow(lexicon, [banned], "the dog", ".")
+    assert may_follow(lexicon, [banned], "the dog", ",")
+    assert may_follow(lexicon, [banned], "the dog", "")
+
+
+def test_a_phrase_is_banned_in_every_form_of_its_characters():
+    text = ["ein Caf\u00e9 und ein Tee."] * 9
+    lexicon = Lexicon(train_tokenizer(text, kind="char", vocabulary_size=320))
+    assert not may_follow(lexicon, ["Cafe\u0301"], "ein Caf\u00e9", "")
+    assert may_follow(lexicon, ["Cafe\u0301"], "ein Tee", "")

@@ -1,7 +1,8 @@
 import pytest
 
 from interlingua.errors import ConfigError, CorpusError
-from interlingua.requests.glossary import Glossary, Term, holds_phrase
+from interlingua.requests.glossary import Glossary, Term
+from interlingua.requests.placeholders import placeholder_spans
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_terms_are_found_as_whole_words_longest_first_whatever_their_case(tmp_pa
     glossary = Glossary.read(tmp_path / "terms.tsv")
     assert glossary.targets_for("A Hot  dog for a dog.") == ("Hotdog", "Hund")
     assert glossary.targets_for("dogs, concatenated") == ()
-    assert glossary.targets_for("DOG dog") == ("Hund",)
+    assert glossary.targets_for("DOG dog") == ("Hund", "Hund")
     german = Glossary([Term("Straße", "street"), Term("café", "coffee house")])
     assert german.targets_for("Die STRASSE, das Cafe\u0301") == ("street", "coffee house")
     for turkish in ("istanbul", "\u0130stanbul"):
@@ -36,7 +37,21 @@ def test_terms_are_found_as_whole_words_longest_first_whatever_their_case(tmp_pa
     assert Glossary([Term("C++", "C++")]).targets_for("in C++ or") == ("C++",)
 
 
-def test_a_phrase_is_held_as_it_is_and_not_within_a_longer_word():
-    assert holds_phrase("Der Hund, da.", "Hund")
-    assert not holds_phrase("Die Hunde", "Hund")
-    assert not holds_phrase("der hund", "Hund")
+def test_a_term_ends_where_its_word_ends_in_every_script():
+    hindi = Glossary([Term("\u0939\u093f\u0928\u094d\u0926", "X")])
+    assert hindi.targets_for("\u092f\u0939 \u0939\u093f\u0928\u094d\u0926\u0940 \u0939\u0948") == ()
+    assert hindi.targets_for("\u0939\u093f\u0928\u094d\u0926!") == ("X",)
+    chinese = Glossary([Term("\u4e2d\u6587", "Chinese"), Term("\u4e2d", "middle")])
+    assert chinese.targets_for("\u6211\u8bf4\u4e2d\u6587\u53e5\u5b50") == ("Chinese",)
+    assert Glossary([Term("C", "c"), Term("C++", "d")]).targets_for("C C++ CC") == ("c", "d")
+
+
+def test_no_term_is_looked_for_within_a_placeholder():
+    glossary = Glossary([Term("name", "Name"), Term("COVID-19", "Corona")])
+    text = "My name is {{name}},  COVID-19"
+    assert glossary.targets_for(text, placeholder_spans(text)) == ("Name", "Corona")
+    assert glossary.targets_for("{{name}}", ((0, 8),)) == ()
+
+
+def test_no_terms_ask_for_nothing():
+    assert Glossary([]).targets_for("a  text") == ()

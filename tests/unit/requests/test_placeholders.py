@@ -18,7 +18,7 @@ from interlingua.requests.placeholders import (
         ("(www.example.org/x_(y))", ("www.example.org/x_(y)",)),
         ("Write to a.b+c@mail.example.co.uk!", ("a.b+c@mail.example.co.uk",)),
         ("Hi {{ user.name }}, ${total} and {0} {n:>3}", ("{{ user.name }}", "${total}", "{0}", "{n:>3}")),
-        ("%s of %(name)d, %1$s, %05.2f, %d%%", ("%s", "%(name)d", "%1$s", "%05.2f", "%d")),
+        ("%s of %(name)d, %1$s, %05.2f, %d%%", ("%s", "%(name)d", "%1$s", "%05.2f", "%d", "%%")),
         ("a <b>bold</b><br/> word", ("<b>", "</b>", "<br/>")),
         ("\U0001f600 and \U0001f1f7\U0001f1f4 and \U0001f469\u200d\U0001f467 and 1\ufe0f\u20e3", ("\U0001f600", "\U0001f1f7\U0001f1f4", "\U0001f469\u200d\U0001f467", "1\ufe0f\u20e3")),
         ("3.5 of 1,000 on 2026-11-22 at 50% is -7", ("3.5", "1,000", "2026-11-22", "50%", "-7")),
@@ -26,9 +26,17 @@ from interlingua.requests.placeholders import (
         ("B2 at 3rd a < b {", ("B2", "3")),
         ("at 12:30pm, 3.5kg, 1,000km, 5th, 80s", ("12:30", "3.5", "1,000", "5", "80")),
         ("USD50, v1.2.3, MP3-Player, COVID-19, 2024-01-01T10:00:00Z", ("USD50", "v1.2.3", "MP3", "19", "2024-01-01", "T10:00:00Z")),
-        ("%dpx %(n)dpx %1$ss %s50 %lu 50%ige 100%sure %der", ("%d", "%(n)d", "%1$s", "%s", "50", "%lu", "50", "100", "%d")),
+        ("%dpx %(n)dpx %1$ss %s50 %lu 50%ige 100%sure %der", ("%d", "%(n)d", "%1$s", "%s", "50", "%lu", "50%", "100%", "%d")),
         ("{{outer{{inner}}}} {% if x %} <%= y %> &nbsp; <!-- a b --> AT&T;", ("{{outer{{inner}}}}", "{% if x %}", "<%= y %>", "&nbsp;", "<!-- a b -->")),
         ("<a title='a>b'>it's</a> <b don't>", ("<a title='a>b'>", "</a>", "<b don't>")),
+        ("has 100%. 5%-6%, up 5%(net), 20%off, 100%% 7%(n)d", ("100%", "5%", "6%", "5%", "20%", "100", "%%", "7", "%(n)d")),
+        (".5 kg, -.5, 1e5 Hz, 1.5e-10, p.5 ...5", (".5", "-.5", "1e5", "1.5e-10", "5", "5")),
+        ("1\u2019234 m, 1 000 000, 12\u202f000 km, 2010 300 000, 1000 200", ("1\u2019234", "1 000 000", "12\u202f000", "2010", "300 000", "1000", "200")),
+        ("\u0663\u066b\u0665 and \u0661\u066c\u0660\u0660\u0660", ("\u0663\u066b\u0665", "\u0661\u066c\u0660\u0660\u0660")),
+        ("\u231a \u23f0 \u25b6\ufe0f \u2194\ufe0f \u2934\ufe0f \u3030\ufe0f \u24c2\ufe0f \U0001f170\ufe0f \U0001f201 \U0001f004", ("\u231a", "\u23f0", "\u25b6\ufe0f", "\u2194\ufe0f", "\u2934\ufe0f", "\u3030\ufe0f", "\u24c2\ufe0f", "\U0001f170\ufe0f", "\U0001f201", "\U0001f004")),
+        ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!", ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",)),
+        ("HTTP://EXAMPLE.COM/x Www.a.b", ("HTTP://EXAMPLE.COM/x", "Www.a.b")),
+        ("{0[key]} {a.b[0].c} %{name} $HOME US$x <![CDATA[ a ]]> <!DOCTYPE html> <?xml v?>", ("{0[key]}", "{a.b[0].c}", "%{name}", "$HOME", "<![CDATA[ a ]]>", "<!DOCTYPE html>", "<?xml v?>")),
         ("(https://a.b/Dog_(film)), https://a.b/(c), https://a.b/).", ("https://a.b/Dog_(film)", "https://a.b/(c)", "https://a.b/")),
     ],
 )  # fmt: skip
@@ -54,10 +62,13 @@ def test_letters_behind_a_number_or_a_format_stay_with_it():
 
 
 def test_a_very_long_word_is_looked_through_in_no_time():
-    for part in ("x", "<a '", "<%", "{{", "{%", "a.", "(", "www.(", "'", "&a", "{a:", "${"):
-        began = time.monotonic()
-        find_placeholders(part * (40_000 // len(part)))
-        assert time.monotonic() - began < 2.0
+    parts = ("x", "<a '", "<%", "{{", "{%", "a.", "(", "www.(", "'", "&a", "{a:", "${")
+    parts += ("0", "1", "111 ", "1'111", "%0", "{a[", "<!A", "<![CDATA[", "<?", "\U0001f3fb")
+    for part in parts:
+        for begin in ("", "%", "5%"):
+            began = time.monotonic()
+            find_placeholders(begin + part * (40_000 // len(part)))
+            assert time.monotonic() - began < 2.0
 
 
 def test_every_placeholder_has_to_stand_as_often_and_tags_in_order():

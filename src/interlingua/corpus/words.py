@@ -1,0 +1,50 @@
+"""Where a word ends, in scripts that part words by spaces and in those that do not."""
+
+import functools
+import re
+import unicodedata
+
+__all__ = ["count_phrase", "holds_phrase", "is_inside_a_word", "is_of_a_word"]
+
+_UNSPACED = re.compile(
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Burmese
+    "\u1780-\u17ff"  # Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
+    "]"
+)
+
+
+@functools.lru_cache(maxsize=10_000)
+def is_of_a_word(sign: str) -> bool:
+    """Whether a sign goes on with the word that it stands beside: a letter, a digit, "_", or a mark upon them.
+
+    No sign of a script that writes words without spaces does: every one begins a word of its own there.
+    """
+    if _UNSPACED.match(sign):
+        return False
+    return sign.isalnum() or sign == "_" or unicodedata.category(sign).startswith("M")
+
+
+def is_inside_a_word(text: str, place: int) -> bool:
+    """Whether the signs before and behind ``place`` are of one word."""
+    return 0 < place < len(text) and is_of_a_word(text[place - 1]) and is_of_a_word(text[place])
+
+
+def count_phrase(text: str, phrase: str) -> int:
+    """Count how often ``phrase`` stands in ``text`` as it is, however its words are spaced, and not within a longer word."""
+    spelled = re.compile(r"\s+".join(map(re.escape, phrase.split())))
+    count = place = 0
+    while phrase.strip() and (match := spelled.search(text, place)):
+        if is_inside_a_word(text, match.start()) or is_inside_a_word(text, match.end()):
+            place = match.start() + 1
+        else:
+            count, place = count + 1, match.end()
+    return count
+
+
+def holds_phrase(text: str, phrase: str) -> bool:
+    """Whether ``phrase`` stands in ``text`` as it is, and is not part of a longer word."""
+    return count_phrase(text, phrase) > 0
