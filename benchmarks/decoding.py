@@ -27,7 +27,9 @@ PACKAGES = {
     "transformers": ("torch==2.13.0", "transformers==5.23.0", "sentencepiece"),
 }
 NEAR = 0.8
-"""A way that is slower than this share of its system's best in the first round is not run again."""
+"""A way that is slower than this share of the best that it is chosen with in the first round is not run again."""
+NEAR_OF_MANY = 0.95
+"""The same where there are four or more to choose from."""
 LIMIT_MUST = 0.30
 LIMITED = "a, beam 4"
 """The row that is held to the machine's own limit."""
@@ -371,7 +373,7 @@ def measure_row(
         for name in contenders:
             way = keyed[name]
             results[name].append(run(way, row, models, pythons, tasks[way.system]))
-        contenders = near_best(keyed, results, contenders)
+        contenders = near_best(row, keyed, results, contenders)
     return summarise(row, keyed, results, contenders, peaks, models)
 
 
@@ -381,21 +383,27 @@ def kind_of(way: Way) -> str:
 
 
 def near_best(
-    ways: dict[str, Way], results: dict[str, list[dict[str, Any]]], contenders: list[str]
+    row: Row,
+    ways: dict[str, Way],
+    results: dict[str, list[dict[str, Any]]],
+    contenders: list[str],
 ) -> list[str]:
-    """Keep the ways that come near the best of their system and arithmetic."""
-    kept = []
-    for name in contenders:
-        first = results[name][0].get("speed", 0.0)
+    """Keep the ways that come near the best of those that one of the row's comparisons chooses from."""
+    sides = {("Interlingua", one.ours) for one in row.requirements}
+    sides |= {one.theirs for one in row.requirements}
+    if row.name == LIMITED:
+        sides.add(("Interlingua", ("bfloat16",)))
+    first = {name: results[name][0].get("speed", 0.0) for name in contenders}
+    kept = set()
+    for system, kinds in sides:
         rivals = [
-            results[other][0].get("speed", 0.0)
-            for other in contenders
-            if ways[other].system == ways[name].system
-            and kind_of(ways[other]) == kind_of(ways[name])
+            name
+            for name in contenders
+            if ways[name].system == system and kind_of(ways[name]) in kinds and first[name]
         ]
-        if first and first >= max(rivals) * (NEAR if len(rivals) < 4 else 0.95):
-            kept.append(name)
-    return kept
+        bar = NEAR if len(rivals) < 4 else NEAR_OF_MANY
+        kept |= {each for each in rivals if first[each] >= bar * max(first[one] for one in rivals)}
+    return [name for name in contenders if name in kept]
 
 
 def peak_of(threads: int) -> dict[str, float]:

@@ -200,8 +200,7 @@ inline void softmax(float *x, int64_t n) {
     most = greater_of_partners<1>(greater_of_partners<2>(greater_of_partners<4>(most)));
     Lanes total = {};
     for (int64_t i = 0; i < parts; ++i) {
-        Lanes each;
-        for (int64_t l = 0; l < LANES; ++l) each[l] = exponential(lanes[i][l] - most[l]);
+        Lanes each = exponentials(lanes[i] - most);
         if (i + 1 == parts) each = real ? each : Lanes{};
         lanes[i] = each;
         total += each;
@@ -304,6 +303,10 @@ void activate(float *x, const float *gate, int64_t n, int64_t activation) {
 
 // ---------------------------------------------------------------- the stacks
 
+// From row to row of what a product writes: a line of the cache more than the numbers. At a multiple of 4 KiB all rows of
+// a panel would compete for the same few lines.
+inline int64_t apart(int64_t numbers) { return numbers + LANES; }
+
 // What is computed with; kept from call to call of one search, and only ever grown.
 struct Room {
     std::vector<float> ready, scale, normed, query, joined, changed, hidden, gate, scores;
@@ -333,37 +336,40 @@ template <class P> class Stacks {
         });
     }
 
-    __attribute__((noinline)) Rows ready(const float *x, int64_t rows, int64_t inputs) {
+    __attribute__((noinline)) Rows ready(const float *x, int64_t stride, int64_t rows, int64_t inputs) {
         Rows out;
-        make_ready(P(), x, inputs, rows, inputs, Room::of(room.ready, room_of_rows(rows, inputs)),
+        make_ready(P(), x, stride, rows, inputs, Room::of(room.ready, room_of_rows(rows, inputs)),
                    Room::of(room.scale, rows), out);
         return out;
     }
 
     // The input of a sublayer: x itself, or normalised before it.
     Rows enter(const float *x, int64_t rows, const Norm &norm) {
-        if (!s.pre_norm) return ready(x, rows, s.d_model);
+        if (!s.pre_norm) return ready(x, s.d_model, rows, s.d_model);
         float *normed = Room::of(room.normed, rows * s.d_model);
         normalise(x, norm, rows, s.d_model, m.epsilon, normed);
-        return ready(normed, rows, s.d_model);
+        return ready(normed, s.d_model, rows, s.d_model);
     }
 
     // Back to x: the sublayer's output through its last map, the residual, and the normalisation of the paper.
-    void leave(const float *inner, int64_t inputs, int64_t rows, const Weight &w, const Norm &norm, float *x) {
-        const Rows input = ready(inner, rows, inputs);
-        float *changed = Room::of(room.changed, rows * s.d_model);
-        linear(input, rows, w, changed, s.d_model);
-        for (int64_t i = 0; i < rows * s.d_model; ++i) x[i] += changed[i];
+    void leave(const float *inner, int64_t stride, int64_t rows, const Weight &w, const Norm &norm, float *x) {
+        const Rows input = ready(inner, stride, rows, w.inputs);
+        const int64_t d = s.d_model;
+        float *changed = Room::of(room.changed, rows * apart(d));
+        linear(input, rows, w, changed, apart(d));
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t i = 0; i < d; ++i) x[r * d + i] += changed[r * apart(d) + i];
         if (!s.pre_norm) normalise(x, norm, rows, s.d_model, m.epsilon, x);
     }
 
     void feed_forward(const FeedForward &f, int64_t rows, float *x) {
         const Rows input = enter(x, rows, f.norm);
-        float *hidden = Room::of(room.hidden, rows * s.d_ff), *gate = nullptr;
-        linear(input, rows, f.inner, hidden, s.d_ff);
-        if (s.activation == SWIGLU) linear(input, rows, f.gate, gate = Room::of(room.gate, rows * s.d_ff), s.d_ff);
-        activate(hidden, gate, rows * s.d_ff, s.activation);
-        leave(hidden, s.d_ff, rows, f.outer, f.norm, x);
+        const int64_t stride = apart(s.d_ff);
+        float *hidden = Room::of(room.hidden, rows * stride), *gate = nullptr;
+        linear(input, rows, f.inner, hidden, stride);
+        if (s.activation == SWIGLU) linear(input, rows, f.gate, gate = Room::of(room.gate, rows * stride), stride);
+        for (int64_t r = 0; r < rows; ++r) activate(hidden + r * stride, gate ? gate + r * stride : nullptr, s.d_ff, s.activation);
+        leave(hidden, stride, rows, f.outer, f.norm, x);
     }
 
     // Sentences one after the other in x; offsets has one more entry than there are sentences.
@@ -375,15 +381,16 @@ template <class P> class Stacks {
                 embed(m.source_table + ids[r] * d, m.source_positions + i * d, x + r * d);
         for (const EncoderLayer &layer : m.encoder) {
             const Rows input = enter(x, rows, layer.norm);
-            float *query = Room::of(room.query, rows * q), *key_value = Room::of(room.hidden, rows * wide);
+            const int64_t next = apart(wide);
+            float *query = Room::of(room.query, rows * apart(q)), *key_value = Room::of(room.hidden, rows * next);
             float *joined = Room::of(room.joined, rows * s.heads * s.value_width);
-            linear(input, rows, layer.query, query, q);
-            linear(input, rows, layer.key_value, key_value, wide);
+            linear(input, rows, layer.query, query, apart(q));
+            linear(input, rows, layer.key_value, key_value, next);
             for (int64_t b = 0; b < sentences; ++b) {
                 const int64_t first = offsets[b] - offsets[0], length = offsets[b + 1] - offsets[b];
                 float *scores = Room::of(room.scores, s.heads * whole(length));
                 for (int64_t i = first; i < first + length; ++i)
-                    attend(s, query + i * q, length, [&](int64_t j) { return key_value + (first + j) * wide; }, scores,
+                    attend(s, query + i * apart(q), length, [&](int64_t j) { return key_value + (first + j) * next; }, scores,
                            joined + i * s.heads * s.value_width);
             }
             leave(joined, s.heads * s.value_width, rows, layer.output, layer.norm, x);
@@ -554,9 +561,9 @@ template <class P> class Search {
              int64_t *out_ids, float *out_log_probabilities, int64_t *out_length) {
         limits = max_lengths;
         starts = offsets;
-        const int64_t d = s.d_model, wide = s.heads * (s.query_width + s.value_width);
+        const int64_t d = s.d_model;
         const int64_t tokens = offsets[sentences];
-        for (int64_t l = 0; l < s.decoder_layers; ++l) source.push_back(pool.rows<Kept>(tokens, wide));
+        for (int64_t l = 0; l < s.decoder_layers; ++l) source.push_back(pool.rows<Kept>(tokens, source_apart()));
         std::vector<float> x;
         for (int64_t b = 0; b < sentences;) {  // some sentences at a time, so that what they are stays in the cache
             int64_t e = b + 1;
@@ -564,10 +571,10 @@ template <class P> class Search {
             const int64_t rows = offsets[e] - offsets[b];
             x.resize(static_cast<size_t>(rows * d));
             stacks.encode(ids + offsets[b], offsets + b, e - b, x.data());
-            const Rows input = stacks.ready(x.data(), rows, d);
+            const Rows input = stacks.ready(x.data(), d, rows, d);
             for (int64_t l = 0; l < s.decoder_layers; ++l)
                 stacks.linear(input, rows, m.decoder[l].source_key_value,
-                              [&](int64_t r) { return source[l] + (offsets[b] + r) * wide; });
+                              [&](int64_t r) { return source[l] + (offsets[b] + r) * source_apart(); });
             b = e;
         }
         slots.assign(static_cast<size_t>(sentences * set.beam_size), Slot());
@@ -603,6 +610,8 @@ template <class P> class Search {
     }
 
   private:
+    int64_t source_apart() const { return s.heads * (s.query_width + s.value_width) + 2 * LANES; }
+
     static void add_row(Step &to, int64_t symbol, int64_t parent, int64_t sentence, float log_probability) {
         to.symbol.push_back(symbol);
         to.parent.push_back(parent);
@@ -645,24 +654,24 @@ template <class P> class Search {
         for (int64_t l = 0; l < s.decoder_layers; ++l) {
             const DecoderLayer &layer = m.decoder[l];
             const auto key_value = [&](int32_t place) { return past_key_values.at(place) + l * wide; };
-            float *query = Room::of(room.query, rows * q), *joined = Room::of(room.joined, rows * v);
+            float *query = Room::of(room.query, rows * apart(q)), *joined = Room::of(room.joined, rows * v);
             Rows input = stacks.enter(x, rows, layer.norm);
-            stacks.linear(input, rows, layer.query, query, q);
+            stacks.linear(input, rows, layer.query, query, apart(q));
             stacks.linear(input, rows, layer.key_value, [&](int64_t r) { return key_value(here[r]); });
             float *scores = Room::of(room.scores, s.heads * whole(past + 1));
             found.resize(static_cast<size_t>(past + 1));
             for (int64_t r = 0; r < rows; ++r) {
                 for (int64_t t = 0; t < past; ++t) found[t] = key_value(ancestors[r * past + t]);
                 found[past] = key_value(here[r]);
-                attend(s, query + r * q, past + 1, [&](int64_t t) { return found[t]; }, scores, joined + r * v);
+                attend(s, query + r * apart(q), past + 1, [&](int64_t t) { return found[t]; }, scores, joined + r * v);
             }
             stacks.leave(joined, v, rows, layer.output, layer.norm, x);
             input = stacks.enter(x, rows, layer.source_norm);
-            stacks.linear(input, rows, layer.source_query, query, q);
+            stacks.linear(input, rows, layer.source_query, query, apart(q));
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t b = now.sentence[r], length = starts[b + 1] - starts[b];
-                const Kept *from = source[l] + starts[b] * wide;
-                attend(s, query + r * q, length, [&](int64_t i) { return from + i * wide; },
+                const Kept *from = source[l] + starts[b] * source_apart();
+                attend(s, query + r * apart(q), length, [&](int64_t i) { return from + i * source_apart(); },
                        Room::of(room.scores, s.heads * whole(length)), joined + r * v);
             }
             stacks.leave(joined, v, rows, layer.source_output, layer.source_norm, x);
@@ -675,16 +684,13 @@ template <class P> class Search {
     void rank(const float *x, int64_t rows) {
         if (static_cast<int64_t>(best.size()) < rows) best.resize(static_cast<size_t>(rows));
         for (int64_t r = 0; r < rows; ++r) best[r].begin(std::min(set.beam_size, s.target_vocabulary));
-        const Rows input = stacks.ready(x, rows, s.d_model);
+        const Rows input = stacks.ready(x, s.d_model, rows, s.d_model);
         product<P>(input, rows, m.output, [&](int64_t r, int64_t first, const Floats *logits) {
             Best &row = best[r];
             const Floats bar = row.bar + Floats{};
             const Integers above = (logits[0] > bar) | (logits[1] > bar);
             if (any(above)) consider(row, first, logits);
-            float values[PANEL];
-            std::memcpy(values, logits, sizeof(values));
-            for (int64_t i = 0; i < PANEL; ++i) values[i] = exponential(values[i] - row.reference);
-            for (int64_t i = 0; i < WIDTH; ++i) row.sums[i] += values[i] + values[i + WIDTH];
+            *reinterpret_cast<Lanes *>(row.sums) += exponentials(logits[0] - row.reference) + exponentials(logits[1] - row.reference);
         });
     }
 

@@ -237,18 +237,28 @@ inline void make_ready(Byte, const float *x, int64_t stride, int64_t rows, int64
 
 // ---------------------------------------------------------------- the product
 
+// Where the weights of the next panel lie, which come from far while this one is worked with: so many bytes a group.
+struct Coming {
+    const char *from;
+    int64_t bytes;
+};
+
 template <class P, int ROWS>
-__attribute__((noinline)) void sums(const uint32_t *a, int64_t stride, const char *panel, int64_t groups, typename P::Sum *tile) {
+__attribute__((noinline)) void sums(const uint32_t *a, int64_t stride, const char *panel, int64_t groups, Coming coming,
+                                    typename P::Sum *tile) {
     // Unrolled before the compiler decides what lives in registers: an array would be cleared and copied in memory.
     typename P::Sum sum[ROWS][2];
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) sum[r][0] = sum[r][1] = typename P::Sum{};
-    for (int64_t g = 0; g < groups; ++g, panel += 4 * PANEL)
+    for (int64_t g = 0; g < groups; ++g, panel += 4 * PANEL, coming.from += coming.bytes) {
+        __builtin_prefetch(coming.from, 0, 2);
+        if (4 * PANEL > 64) __builtin_prefetch(coming.from + 64, 0, 2);
 #pragma GCC unroll 16
         for (int r = 0; r < ROWS; ++r) {
             sum[r][0] = P::add(sum[r][0], a[r * stride + g], panel);
             sum[r][1] = P::add(sum[r][1], a[r * stride + g], panel + 4 * WIDTH);
         }
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < ROWS; ++r) {
         tile[2 * r] = sum[r][0];
@@ -257,12 +267,13 @@ __attribute__((noinline)) void sums(const uint32_t *a, int64_t stride, const cha
 }
 
 template <class P, int ROWS = MOST_ROWS>
-inline void sums_of(int64_t rows, const uint32_t *a, int64_t stride, const char *panel, int64_t groups, typename P::Sum *tile) {
+inline void sums_of(int64_t rows, const uint32_t *a, int64_t stride, const char *panel, int64_t groups, Coming coming,
+                    typename P::Sum *tile) {
     if constexpr (ROWS > 0) {
         if (rows == ROWS)
-            sums<P, ROWS>(a, stride, panel, groups, tile);
+            sums<P, ROWS>(a, stride, panel, groups, coming, tile);
         else
-            sums_of<P, ROWS - 1>(rows, a, stride, panel, groups, tile);
+            sums_of<P, ROWS - 1>(rows, a, stride, panel, groups, coming, tile);
     }
 }
 
@@ -291,15 +302,12 @@ template <class P, class Use> inline void product(const Rows &a, int64_t rows, c
                 }
                 if (w.bias) bias[v] = *reinterpret_cast<const Floats *>(w.bias + first);
             }
-            const char *coming = panel + groups * 4 * PANEL;
-            const int64_t bytes = p + 1 < panels_of(w.outputs) ? groups * 4 * PANEL : 0;
+            const int64_t bytes = p + 1 < panels_of(w.outputs) ? (4 * PANEL + blocks - 1) / blocks : 0;  // of each group's time
             for (int64_t block = 0; block < blocks; ++block) {
-                // Its share of the next panel, which comes from far while this one is worked with.
-                for (int64_t at = bytes * block / blocks; at < bytes * (block + 1) / blocks; at += 64)
-                    __builtin_prefetch(coming + at, 0, 2);
+                const Coming coming = {panel + groups * (bytes ? 4 * PANEL + block * bytes : 0), bytes};
                 const int64_t first = begin + (end - begin) * block / blocks;
                 const int64_t last = begin + (end - begin) * (block + 1) / blocks;
-                sums_of<P>(last - first, a.data + first * a.stride, a.stride, panel, groups, tile);
+                sums_of<P>(last - first, a.data + first * a.stride, a.stride, panel, groups, coming, tile);
                 for (int64_t r = first; r < last; ++r) {
                     Floats out[2];
                     for (int v = 0; v < 2; ++v) {
