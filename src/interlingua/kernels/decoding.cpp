@@ -303,9 +303,11 @@ void activate(float *x, const float *gate, int64_t n, int64_t activation) {
 
 // ---------------------------------------------------------------- the stacks
 
-// From row to row of what a product writes: a line of the cache more than the numbers. At a multiple of 4 KiB all rows of
-// a panel would compete for the same few lines.
-inline int64_t apart(int64_t numbers) { return numbers + LANES; }
+constexpr int64_t LINE = 64;  // bytes of a line of the cache
+
+// From row to row: a line of the cache more than the numbers. At a multiple of 4 KiB all rows would compete for the same few
+// lines.
+template <class T = float> constexpr int64_t apart(int64_t numbers) { return numbers + LINE / static_cast<int64_t>(sizeof(T)); }
 
 // What is computed with; kept from call to call of one search, and only ever grown.
 struct Room {
@@ -491,8 +493,8 @@ class Pool {
     }
 
   private:
-    // Bytes: a line of the cache, a large page of x86-64, a block.
-    static constexpr size_t LINE = 64, PAGE = size_t{2} << 20, LEAST = size_t{8} << 20;
+    // Bytes: a large page of x86-64, a block.
+    static constexpr size_t PAGE = size_t{2} << 20, LEAST = size_t{8} << 20;
 
     void add_block(size_t wanted) {
         const size_t bytes = (std::max(wanted, LEAST) + PAGE - 1) / PAGE * PAGE;
@@ -553,8 +555,7 @@ template <class P> class Search {
   public:
     Search(const Model &model, const Settings &settings, float alpha)
         : m(model), s(model.sizes), set(settings), alpha(alpha), stacks(model),
-          // A line of the cache between two rows: at a multiple of 4 KiB all would compete for the same few lines.
-          past_key_values(pool, s.decoder_layers * s.heads * (s.query_width + s.value_width) + 2 * LANES) {}
+          past_key_values(pool, apart<Kept>(s.decoder_layers * s.heads * (s.query_width + s.value_width))) {}
 
     // found: (sentences, beam_size) of out_*; out_length 0 where there is none.
     void run(const int64_t *ids, const int64_t *offsets, int64_t sentences, const int64_t *max_lengths, int64_t longest,
@@ -610,7 +611,7 @@ template <class P> class Search {
     }
 
   private:
-    int64_t source_apart() const { return s.heads * (s.query_width + s.value_width) + 2 * LANES; }
+    int64_t source_apart() const { return apart<Kept>(s.heads * (s.query_width + s.value_width)); }
 
     static void add_row(Step &to, int64_t symbol, int64_t parent, int64_t sentence, float log_probability) {
         to.symbol.push_back(symbol);

@@ -78,8 +78,8 @@ inline Lanes lanes_of(const bf16 *x) {
 
 inline Lanes exponentials(Lanes x) {
 #if defined(__AVX512DQ__)
-    // The same by 2^floor(y) times 2^(the rest of y), a polynomial fitted on [0, 1) (relative error below 2e-7); the
-    // instructions take what is too small for a float to zero.
+    // The same by 2^floor(y) times 2^(the rest of y), a polynomial fitted on [0, 1). Its relative error is below 2e-7, and
+    // the rounding of y adds 6e-8 times the size of x. What is too small for a float becomes zero.
     const __m512 y = reinterpret_cast<__m512>(x * 1.44269504088896341f);
     const Lanes r = reinterpret_cast<Lanes>(_mm512_reduce_ps(y, 1));
     Lanes p = 1.8775767e-3f + Lanes{};

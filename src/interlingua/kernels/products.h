@@ -252,7 +252,7 @@ __attribute__((noinline)) void sums(const uint32_t *a, int64_t stride, const cha
     for (int r = 0; r < ROWS; ++r) sum[r][0] = sum[r][1] = typename P::Sum{};
     for (int64_t g = 0; g < groups; ++g, panel += 4 * PANEL, coming.from += coming.bytes) {
         __builtin_prefetch(coming.from, 0, 2);
-        if (4 * PANEL > 64) __builtin_prefetch(coming.from + 64, 0, 2);
+        if constexpr (4 * PANEL > 64) __builtin_prefetch(coming.from + 64, 0, 2);
 #pragma GCC unroll 16
         for (int r = 0; r < ROWS; ++r) {
             sum[r][0] = P::add(sum[r][0], a[r * stride + g], panel);
