@@ -401,8 +401,9 @@ def near_best(
             for name in contenders
             if ways[name].system == system and kind_of(ways[name]) in kinds and first[name]
         ]
-        bar = NEAR if len(rivals) < 4 else NEAR_OF_MANY
-        kept |= {each for each in rivals if first[each] >= bar * max(first[one] for one in rivals)}
+        best = max((first[name] for name in rivals), default=0.0)
+        bar = best * (NEAR if len(rivals) < 4 else NEAR_OF_MANY)
+        kept |= {name for name in rivals if first[name] >= bar}
     return [name for name in contenders if name in kept]
 
 
