@@ -1,6 +1,7 @@
 """Interlingua's own trainer on the same ids."""
 
 import sys
+from types import SimpleNamespace
 
 import torch
 from harness import BEGIN, DROPOUT, END, PAD, measure, read_task
@@ -39,7 +40,7 @@ device = torch.device("cpu")
 with join_workers(device, patience=600.0) as workers:
     trainer = Trainer(
         model,
-        None,
+        SimpleNamespace(learns_from_text=False),  # batches are handed over one by one
         config,
         device=device,
         dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,

@@ -1,0 +1,41 @@
+"""What `make bench-training` runs in each environment still runs: a change of the trainer must not be noticed hours later."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
+PAIRS = [([5, 6, 7], [8, 9]), ([4, 4], [7, 8, 9, 5]), ([9], [4])]
+
+
+@pytest.fixture
+def batches(tmp_path: Path) -> Path:
+    path = tmp_path / "batches.json"
+    batch = {"source": [s for s, _ in PAIRS], "target": [t for _, t in PAIRS]}
+    path.write_text(json.dumps({"vocabulary": 12, "batches": [batch] * 3}))
+    return path
+
+
+def measured(script: str, batches: Path) -> dict[str, Any]:
+    arguments = [str(batches), "tiny", "fp32", "1", "1", "2"]
+    done = subprocess.run(
+        [sys.executable, str(PEERS / script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_our_trainer_and_an_ordinary_loop_are_timed_on_the_same_tokens(batches: Path) -> None:
+    ours, loop = measured("ours.py", batches), measured("torch_transformer.py", batches)
+    assert ours["tokens"] == loop["tokens"] == 2 * sum(len(t) + 1 for _, t in PAIRS)
+    for found in (ours, loop):
+        assert found["tokens_a_second"] > 0
+        assert 0 < found["loss"] < 10
