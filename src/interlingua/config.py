@@ -321,6 +321,9 @@ class TrainingConfig(Section):
     threads: int | None = Field(default=None, ge=1, le=1024)
     """CPU threads of a process (None: all cores, shared among the processes of one machine). Before training, also the
     number of processes that cut text into tokens, 16 at most (None: one a core)."""
+    shard: bool = False
+    """Under torchrun, divide weights, gradients and moments among the processes instead of keeping all in each (FSDP2):
+    slower, for models that are too large otherwise."""
     worker_timeout: float = Field(default=1800.0, gt=0.0)
     """Seconds that the processes of a run under torchrun wait for one that does not answer, before all end."""
 

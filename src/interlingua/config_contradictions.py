@@ -39,6 +39,11 @@ def contradictions_in(config: RunConfig) -> Iterator[tuple[str, str]]:
     yield from _contradictions_in_start(config.start)
     yield from _contradictions_in_tokenization(config.tokenization)
     yield from _contradictions_in_model(config)
+    if config.training.shard and config.training.ema is not None:
+        yield (
+            "training.shard",
+            "training.shard divides the weights, and training.ema keeps a whole mean of them; leave one out",
+        )
 
 
 def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]:

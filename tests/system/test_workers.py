@@ -74,6 +74,74 @@ def test_two_processes_give_the_losses_of_one(tmp_path: Path, corpus: list[str])
 
 
 @pytest.mark.slow
+def test_a_divided_model_learns_as_a_whole_one_and_its_run_goes_on_undivided(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    whole, divided = tmp_path / "whole", tmp_path / "divided"
+    schedule = ["--training.warmup-steps", "4", "--training.schedule", "inverse-sqrt"]
+    config = [*CONFIG, *schedule]  # none that hangs on the number of steps
+    done = train(1, *corpus, "--run-dir", str(whole), config=[*config, "--training.steps", "18"])
+    assert done.returncode == 0, done.stderr
+    for processes, steps, flags in ((2, 6, ["true"]), (2, 12, ["true"]), (1, 18, ["false"])):
+        length = ["--training.steps", str(steps), "--training.shard", *flags]
+        done = train(processes, *corpus, "--run-dir", str(divided), config=[*config, *length])
+        assert done.returncode == 0, done.stderr
+    one, other = records(whole, "validation"), records(divided, "validation")
+    assert [each["step"] for each in one] == [each["step"] for each in other] == [6, 12, 18]
+    for a, b in zip(one, other, strict=True):
+        assert b["loss"] == pytest.approx(a["loss"], rel=1e-5, abs=2e-4)
+    newest = "checkpoints/step-18/optimizer.safetensors"
+    moments, expected = load_file(divided / newest), load_file(whole / newest)
+    assert moments.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert moments[name].shape == tensor.shape
+
+
+MEASURE = """
+from types import SimpleNamespace
+
+import torch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
+from interlingua.training.workers import join_workers
+
+cpu = torch.device("cpu")
+with join_workers(cpu, 60.0) as workers:
+    sizes = Architecture(d_model=32, d_ff=64, heads=2, encoder_layers=1, decoder_layers=1, tie="three-way")
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    config = TrainingConfig(steps=1, shard=True)
+    data = SimpleNamespace(learns_from_text=False)
+    trainer = Trainer(model, data, config, device=cpu, dtype=torch.float32, workers=workers)
+    kept = sum(p.to_local().numel() for p in trainer.learner.parameters())
+    print(kept / sum(p.numel() for p in model.parameters()))
+"""
+
+
+@pytest.mark.slow
+def test_each_process_keeps_its_part_of_a_divided_model() -> None:
+    launcher = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "--no-python",
+    ]
+    done = subprocess.run(
+        [sys.executable, *launcher, sys.executable, "-c", MEASURE],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    shares = [float(line) for line in done.stdout.split()]
+    assert len(shares) == 2
+    assert all(share == pytest.approx(0.5, abs=0.02) for share in shares)
+
+
+@pytest.mark.slow
 def test_two_processes_train_an_adapter_as_one_does(tmp_path: Path, corpus: list[str]) -> None:
     base = str(tmp_path / "base")
     assert train(1, *corpus, "--run-dir", base).returncode == 0

@@ -192,6 +192,7 @@ def test_an_unset_variable_is_named_with_file_line_and_remedy(
             "length_penalty = 11 is wrong: it takes a number at least -10.0 and at most 10.0",
         ),
         ("[decoding]\nn_best = 2\n", 2, "unknown key decoding.n_best"),
+        ("[training]\nema = 0.9\nshard = true\n", 3, "training.shard divides the weights"),
         ("[model]\nd_model=10\nheads=3\n", 3, "model.heads = 3 does not divide model.d_model = 10"),
     ],
 )

@@ -14,6 +14,7 @@ from interlingua.config import TrainingConfig
 from interlingua.errors import TrainingError
 from interlingua.hardware import autocast
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.training.dividing import whole
 from interlingua.training.objective import batch_loss
 from interlingua.training.workers import Workers
 
@@ -48,7 +49,8 @@ class GradientOfUpdate:
         self.model = model
         self.config = config
         self.workers = workers
-        self.objective = workers.wrap(_Objective(model, config, device, dtype))
+        objective = _Objective(model, config, device, dtype)
+        self.objective = workers.wrap(objective, device, divided=config.shard)
         self.say = say
 
     def compute(self, batches: list[Batch], seed: int) -> Measured:
@@ -78,7 +80,7 @@ class GradientOfUpdate:
             del loss  # and with it all that its gradient needed
         total = self.workers.total(sum(losses))
         limit = self.config.clip_norm or float("inf")
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit)))
         if total < float("inf") and norm < float("inf"):
             return Measured(total, norm)
         wrong = [self.workers.agree(float(not abs(loss) < float("inf"))) for loss in losses]
@@ -94,9 +96,11 @@ class GradientOfUpdate:
 
     def _alone_until(self, last: bool) -> AbstractContextManager[object]:
         """Exchange gradients only once an update."""
-        if last or not isinstance(self.objective, DistributedDataParallel):
-            return nullcontext()
-        return self.objective.no_sync()
+        if isinstance(self.objective, DistributedDataParallel):
+            return nullcontext() if last else self.objective.no_sync()
+        if self.workers.size > 1:
+            self.objective.set_requires_gradient_sync(last)  # type: ignore[operator]
+        return nullcontext()
 
     def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
         largest = max(range(len(batches)), key=lambda i: batches[i].source.numel())

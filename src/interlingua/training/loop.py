@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ from interlingua.config import TrainingConfig
 from interlingua.errors import TrainingError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
 from interlingua.training.metrics_log import MetricsLog, append_record
 from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
@@ -73,7 +75,11 @@ class Trainer:
         workers: Workers = ALONE,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.model = model.to(device).train()
+        divided = config.shard and workers.size > 1
+        self.learner = (deepcopy(model) if divided else model).to(device).train()
+        """What learns: the model, or a copy that is divided among the processes."""
+        self.model = model.to(device if workers.is_first else "cpu") if divided else self.learner
+        """Whole: what is validated and saved."""
         self.mean = mean.to(device) if mean is not None else None
         """Where the running mean of the weights is kept, if there is one."""
         self.data = data
@@ -83,9 +89,9 @@ class Trainer:
         self.workers = workers
         self.say = say
         self.gradient = GradientOfUpdate(
-            model, config, workers, device=device, dtype=dtype, say=say
+            self.learner, config, workers, device=device, dtype=dtype, say=say
         )
-        self.optimizer = build_optimizer(model, config)
+        self.optimizer = build_optimizer(self.learner, config)
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
@@ -100,7 +106,7 @@ class Trainer:
                 parameter.copy_(checkpoint.weights[name])
             for name, parameter in self._mean_weights().items():
                 parameter.copy_(checkpoint.moments[f"mean/{name}"])
-        restore_moments(self.optimizer, self.model, checkpoint.moments)
+        restore_moments(self.optimizer, self.learner, checkpoint.moments)
         state = checkpoint.state
         self.state = TrainState(
             step=checkpoint.step,
@@ -115,15 +121,17 @@ class Trainer:
         self.best = BestSoFar(**state["best"])
 
     def save(self, store: CheckpointStore) -> None:
-        """Write a checkpoint of this moment, once for all processes."""
-        if not self.workers.is_first:
-            return
+        """Write a checkpoint of this moment, once for all processes; all must ask for it."""
         with self.changing:
+            self._gather()
+            moments = moments_of(self.optimizer, self.learner)
+            if not self.workers.is_first:
+                return
             means = {f"mean/{name}": mean for name, mean in self._mean_weights().items()}
             store.save(
                 self.state.step,
                 parameters_of(self.model),
-                moments_of(self.optimizer, self.model) | means,
+                moments | means,
                 asdict(self.state) | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
             )
 
@@ -196,6 +204,11 @@ class Trainer:
         """The model that is validated and kept: the running mean, if there is one."""
         return self.model if self.mean is None else self.mean
 
+    def _gather(self) -> None:
+        """Bring the whole model up to what was learnt; if that is divided, all processes must ask for it."""
+        if self.learner is not self.model:
+            copy_weights(self.learner, self.model)
+
     def _mean_weights(self) -> dict[str, Tensor]:
         return {} if self.mean is None else parameters_of(self.mean)
 
@@ -247,6 +260,7 @@ class Trainer:
 
         def validate() -> None:
             started = time.monotonic()
+            self._gather()
             measured = validator.measure(self.judged) if self.workers.is_first else None
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
@@ -258,8 +272,9 @@ class Trainer:
                     self.state = replace(self.state, seconds=seconds)
                     on_validation(validation, is_best)
                     progress.say(_in_words(self.state.step, validation, is_best))
-                self.state, self.best = self.workers.from_first((self.state, self.best))
-                if measured:  # else the run was told to stop, and is saved at its end
+                told = (self.state, self.best, measured is not None)
+                self.state, self.best, is_measured = self.workers.from_first(told)
+                if is_measured:  # else the run was told to stop, and is saved at its end
                     self.save(store)
             meter.restart(self.state)
 
@@ -267,6 +282,8 @@ class Trainer:
             self._count_time(started)
             meter.record(self, measured)
 
+        if self.learner is not self.model:
+            copy_weights(self.model, self.learner)
         meter = _Meter(metrics, progress)
         meter.restart(self.state)
         supply = self._groups()

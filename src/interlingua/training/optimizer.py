@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from interlingua.config import TrainingConfig
+from interlingua.training.dividing import part_like, whole
 
 __all__ = ["build_optimizer", "moments_of", "restore_moments"]
 
@@ -31,11 +32,11 @@ def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Ada
 
 
 def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Return Adam's running means as named tensors, for a checkpoint."""
+    """Return Adam's running means as named tensors, for a checkpoint; of a divided model all processes must ask for them."""
     moments = {}
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
-            moments[f"{key}/{name}"] = torch.as_tensor(value)
+            moments[f"{key}/{name}"] = whole(torch.as_tensor(value))
     return moments
 
 
@@ -55,5 +56,6 @@ def restore_moments(
         }
         if state:
             optimizer.state[parameter] = {
-                key: value.to(parameter.device) for key, value in state.items()
+                key: part_like(value, parameter) if value.dim() else value.to(parameter.device)
+                for key, value in state.items()
             }

@@ -12,7 +12,7 @@ __all__ = ["earlier_config", "resumed_config", "set_aside"]
 
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
-    *("average_last", "keep_checkpoints", "threads", "device", "dtype", "plain"),
+    *("average_last", "keep_checkpoints", "threads", "device", "dtype", "plain", "shard"),
     *("non_finite", "worker_timeout"),
     *("peak_learning_rate", "warmup_steps", "clip_norm"),
 }

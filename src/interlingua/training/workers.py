@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
 from interlingua.errors import TrainingError
+from interlingua.training.dividing import divide
 
 T = TypeVar("T")
 
@@ -39,10 +40,17 @@ class Workers:
         """Return the rows of a batch that this process computes; it may be none of them."""
         return batch if self.size == 1 else batch.rows(slice(self.rank, None, self.size))
 
-    def wrap(self, objective: nn.Module) -> nn.Module:
-        """Return ``objective`` so that gradients are averaged over the processes while they are computed."""
+    def wrap(
+        self, objective: nn.Module, device: torch.device, *, divided: bool = False
+    ) -> nn.Module:
+        """Return ``objective`` so that gradients are averaged over the processes while they are computed.
+
+        ``divided`` says that no process keeps all of its parameters.
+        """
         if self.size == 1:
             return objective
+        if divided:
+            return divide(objective, device)
         wrapped = DistributedDataParallel(objective, gradient_as_bucket_view=True)
         wrapped.broadcast_buffers = False  # they are tables of positions, which never change
         return wrapped
