@@ -128,6 +128,10 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 prove-anchor: $(READY) ## the published Transformer-Tiny on Multi30k, three seeds (75 minutes each, one core); the same again resumes; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_anchor.py
 
+.PHONY: prove-loss
+prove-loss: $(READY) ## what the kernels cost in loss: 500 updates in bfloat16 against the plain model in float32, three seeds (half an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_loss.py
+
 prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_ro_en.py
 

@@ -1,0 +1,89 @@
+"""What the fast way of training costs in loss: Multi30k in bfloat16 through the kernels against the plain model in float32.
+
+    python benchmarks/prove_loss.py [--updates 500] [--seeds 1 2 3] [--threads 2]
+
+The same recipe, seed and batches; only the arithmetic and the dropout masks differ. Restartable: what is trained is not trained
+again. It ends with status 1 if a mean over the seeds is more than 2 % from the plain one.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from prove_commands import corpora, describe_machine, run, table
+
+RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
+WAYS = {
+    "plain float32": ("--training.plain", "true", "--training.dtype", "float32"),
+    "kernels, bfloat16": ("--training.plain", "false", "--training.dtype", "bfloat16"),
+}
+PLAIN, FAST = WAYS
+ALLOWED = 0.02
+
+
+def main() -> None:
+    """Train what is missing, compare, and end with 1 if the losses are too far apart."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-loss"))
+    parser.add_argument("--updates", type=int, default=500)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", choices=tuple(WAYS), help="train only so, and leave")
+    asked = parser.parse_args()
+    corpora()
+    print(describe_machine())
+    for seed in asked.seeds:
+        for way, flags in WAYS.items():
+            if asked.only in (None, way):
+                train(folder_of(asked.runs, way, seed), seed, asked.updates, asked.threads, flags)
+    if asked.only is None:
+        sys.exit(0 if tell(asked.runs, asked.seeds) else 1)
+
+
+def folder_of(runs: Path, way: str, seed: int) -> Path:
+    """Name the folder of one run."""
+    return runs / f"{way.replace(', ', '-').replace(' ', '-')}-{seed}"
+
+
+def train(folder: Path, seed: int, updates: int, threads: int, flags: tuple[str, ...]) -> None:
+    """Train one run, or find that it is done; its schedule is that of the whole recipe's first minutes."""
+    length = (
+        f"--training.steps {updates} --training.minutes 100000 --training.validate-every {updates}"
+    )
+    options = f"{length} --training.seed {seed} --training.threads {threads}"
+    run("train", str(RECIPE), "--run-dir", str(folder), *options.split(), *flags)
+
+
+def losses_of(folder: Path) -> dict[str, float]:
+    """Read the losses at the end of a run: of its last twenty updates, and on the validation text."""
+    found = {}
+    for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if record["kind"] in ("training", "validation"):
+            found[record["kind"]] = record["loss"]
+    return found
+
+
+def tell(runs: Path, seeds: list[int]) -> bool:
+    """Print the losses of each seed; tell whether the means are near enough."""
+    losses = {
+        way: [losses_of(folder_of(runs, way, seed)) for seed in seeds] for way in (PLAIN, FAST)
+    }
+    rows, is_near = [], True
+    for kind in ("training", "validation"):
+        values = {way: [each[kind] for each in losses[way]] for way in losses}
+        means = {way: statistics.fmean(values[way]) for way in losses}
+        apart = means[FAST] / means[PLAIN] - 1
+        is_near &= abs(apart) <= ALLOWED
+        shown = [
+            f"{means[way]:.4f} ({', '.join(f'{v:.4f}' for v in values[way])})" for way in losses
+        ]
+        rows.append((f"{kind} loss, mean (seeds)", *shown, f"{apart:+.2%}"))
+    print(table(("", PLAIN, FAST, f"apart (at most {ALLOWED:.0%})"), rows))
+    return is_near
+
+
+if __name__ == "__main__":
+    main()
