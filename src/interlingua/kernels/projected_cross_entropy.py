@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from interlingua.kernels import native
+from interlingua.kernels.matrix_products import product
 
 __all__ = ["projected_cross_entropy", "projected_r_drop"]
 
@@ -101,13 +102,13 @@ class _Projected(torch.autograd.Function):
             piece = slice(start, start + rows)
             part = passes[:, piece].flatten(0, 1)
             partial_loss, grad = _into_gradient(
-                part @ words.T, targets[piece], weights, exact, wanted
+                product(part, words.T), targets[piece], weights, exact, wanted
             )
             loss += partial_loss
             if grad_x is None or grad_words is None:
                 continue
-            grad_x[:, piece] = (grad @ words).view_as(grad_x[:, piece])
-            grad_words += grad.T @ part
+            grad_x[:, piece] = product(grad, words).view_as(grad_x[:, piece])
+            grad_words += product(grad.T, part)
         ctx.save_for_backward(grad_x, grad_words)
         ctx.types = hidden.dtype, table.dtype
         return loss

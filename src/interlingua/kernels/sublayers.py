@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from interlingua.kernels import native
+from interlingua.kernels.matrix_products import product
 from interlingua.kernels.packing import Packed
 
 __all__ = [
@@ -35,13 +36,13 @@ class Product(torch.autograd.Function):
         joined = (weights[0] if len(weights) == 1 else torch.cat(weights)).to(x.dtype)
         ctx.save_for_backward(x, joined)
         ctx.sizes = [len(weight) for weight in weights]
-        return x @ joined.T
+        return product(x, joined.T)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         x, joined = ctx.saved_tensors
-        return grad @ joined, *torch.split(_weight_gradient(grad, x), ctx.sizes)
+        return product(grad, joined), *torch.split(_weight_gradient(grad, x), ctx.sizes)
 
 
 class Embed(torch.autograd.Function):
@@ -237,24 +238,24 @@ class FeedForwardProducts(torch.autograd.Function):
         ctx: Any, x: Tensor, inner: Tensor, bias: Tensor, outer: Tensor, noise: Noise
     ) -> Tensor:
         inner, outer = inner.to(x.dtype), outer.to(x.dtype)
-        hidden = x @ inner.T
+        hidden = product(x, inner.T)
         native.function("relu_forward", x.dtype)(*hidden.shape, hidden, bias, *noise)
         ctx.save_for_backward(x, hidden, inner, outer)
         ctx.scale = noise[3]
-        return hidden @ outer.T
+        return product(hidden, outer.T)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, hidden, inner, outer = ctx.saved_tensors
         grad_outer = _weight_gradient(grad, hidden)
-        grad_hidden = grad @ outer
+        grad_hidden = product(grad, outer)
         grad_bias = torch.zeros(hidden.size(1), dtype=torch.float32)
         native.function("relu_backward", x.dtype)(
             *hidden.shape, hidden, grad_hidden, ctx.scale, grad_bias
         )
         return (
-            grad_hidden @ inner,
+            product(grad_hidden, inner),
             _weight_gradient(grad_hidden, x),
             grad_bias,
             grad_outer,
@@ -263,7 +264,7 @@ class FeedForwardProducts(torch.autograd.Function):
 
 
 def _weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
-    return (grad.T @ x).float()
+    return product(grad.T, x).float()
 
 
 def _views(q: Tensor, kv: Tensor | None, key_width: int) -> tuple[Tensor, Tensor]:

@@ -65,8 +65,9 @@ inline void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, f
         for (; i + 4 <= n; i += 4) tile<4, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
         for (; i < n; ++i) tile<1, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
     }
-    for (; j < m; j += LANES) {
+    for (; j < m; j += LANES) {  // eight sums at a time here too: an addition waits for the one before it
         int64_t i = 0;
+        for (; i + 8 <= n; i += 8) tile<8, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
         for (; i + 4 <= n; i += 4) tile<4, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
         for (; i < n; ++i) tile<1, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
     }
