@@ -44,6 +44,10 @@ _TOLD = {
         "text was translated piece by piece between placeholders (--lock), which the model would not keep",
         "texts were translated piece by piece between placeholders (--lock), which the model would not keep",
     ),
+    "float32": (
+        "translation was computed in float32: --dtype is for plain searches, and more was asked for",
+        "translations were computed in float32: --dtype is for plain searches, and more was asked for",
+    ),
     "uncalibrated": (
         "translation was not searched as calibrate searches: take the confidence for an order, not for a probability",
         "translations were not searched as calibrate searches: take the confidence for an order, not for a probability",

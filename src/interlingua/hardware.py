@@ -47,7 +47,7 @@ def choose_device(name: str | torch.device) -> torch.device:
         name = "cuda" if cuda else "mps" if mps else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ConfigError(
             f"device is {str(name)!r}, which torch does not know; take auto or cpu, or cuda, cuda:1, mps"
         ) from error

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -54,7 +55,7 @@ from interlingua.requests.translation import (
     translation_of,
     without_repeats,
 )
-from interlingua.requests.wishes import wishes_of
+from interlingua.requests.wishes import refuse_what_cannot_be_written, wishes_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 from interlingua.tokenization.tokenizer import refuse_surrogates
@@ -130,7 +131,8 @@ class Translator:
             path: the folder.
             device: see :class:`Translator`.
             dtype: of the matrix products. ``auto`` is float32; ``bfloat16`` and ``int8`` are faster on a CPU, and not
-                the same numbers: see docs/guides/command-line.md.
+                the same numbers; whatever is more than a plain search is computed in float32 all the same, and flagged
+                so: see docs/guides/command-line.md.
             threads: CPU threads for the whole process (None: leave them as they are).
             build_model: what makes the model, when it is none of this package's own models.
             plain: search with the readable reference, without compiled kernels.
@@ -146,6 +148,7 @@ class Translator:
             ConfigError: there is no such device, a number of threads that no machine has, a ``dtype`` that cannot
                 be had here, languages that the model does not know, or none told where there are several.
         """
+        _refuse_other_arguments(path, threads, to)
         if threads is not None:
             if not 1 <= threads <= 1024:
                 raise ConfigError(f"threads must be at least 1 and at most 1024, not {threads}")
@@ -293,6 +296,10 @@ class Translator:
         Raises:
             ConfigError: no model, or vocabularies that differ; see also :meth:`load`.
         """
+        if isinstance(paths, str | Path):
+            raise TypeError(
+                f"load_ensemble takes a list of folders: load_ensemble([{str(paths)!r}])"
+            )
         if not paths:
             raise ConfigError("no model is given; name a run folder or a model folder")
         members = [
@@ -363,7 +370,7 @@ class Translator:
                 "translate takes a list of texts: translator.translate([text]); translate_iter takes any iterable"
             )
         _refuse_other_than_text(texts, 0)
-        return self._translate(texts, read_request(self.decoding, options), range(len(texts)))
+        return self._translate(texts, self._read(options), range(len(texts)))
 
     def translate_iter(
         self, texts: Iterable[str], **options: Unpack[TranslateOptions]
@@ -377,11 +384,11 @@ class Translator:
             ConfigError: at once, before a text is read; see :meth:`translate`.
             ModelError: the model gives not-a-number.
         """
-        if isinstance(texts, str):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise TypeError(
-                "translate_iter takes texts, not one: translator.translate_iter([text])"
+                f"translate_iter takes texts, such as translator.translate_iter([text]), not {texts!r}"
             )
-        request = read_request(self.decoding, options)
+        request = self._read(options)
 
         def windows() -> Iterator[Translation]:
             remaining, first = iter(texts), 0
@@ -391,6 +398,13 @@ class Translator:
                 first += len(window)
 
         return windows()
+
+    def _read(self, options: TranslateOptions) -> Request:
+        """Check what is asked for, as far as that can be done before a text is read."""
+        request = read_request(self.decoding, options)
+        if request.force:
+            refuse_what_cannot_be_written(request, self.lexicon.within, self.max_source_length)
+        return request
 
     async def translate_async(
         self, texts: Sequence[str], **options: Unpack[TranslateOptions]
@@ -443,7 +457,8 @@ class Translator:
             try:
                 ids = next(steps)
             except StopIteration as end:
-                return self._write(end.value, self._marks(sources[0], bool(truncated)), sources[0])
+                flags = self._marks(sources[0], bool(truncated), self._is_rounded)
+                return self._write(end.value, flags, sources[0])
             grown = self._form.write(ids, sources[0]).rstrip(
                 "\ufffd"
             )  # half a character waits for the rest
@@ -452,14 +467,19 @@ class Translator:
                 shown = grown
 
     def score(
-        self, pairs: Sequence[tuple[str, str]], *, batch_tokens: int = 4096
+        self, pairs: Iterable[tuple[str, str]], *, batch_tokens: int = 4096
     ) -> list[PairScore]:
         """Return what the model thinks of each given (source, target), by teacher forcing.
 
         Raises:
             TypeError: something that is no pair of texts.
+            ConfigError: ``batch_tokens`` out of range.
             ModelError: the model gives not-a-number.
         """
+        read_request(self.decoding, {"batch_tokens": batch_tokens})
+        if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+            raise TypeError(f"score takes pairs of texts: score([(source, target)]), not {pairs!r}")
+        pairs = list(pairs)
         for place, pair in enumerate(pairs):
             if not (isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str]):
                 raise TypeError(f"score takes pairs of texts, and number {place} is {pair!r}")
@@ -588,8 +608,14 @@ class Translator:
             )
 
         for batch, found in zip(batches, side_by_side(search_batch, batches, workers), strict=True):
+            is_exact = self._is_rounded and not self._is_plain(
+                [sources[place] for place in batch],
+                [wishes[place] for place in batch],
+                request,
+                is_forced=bool(forced),
+            )
             for place, hypotheses in zip(batch, found, strict=True):
-                flags = self._marks(sources[place], place in truncated)
+                flags = self._marks(sources[place], place in truncated, is_exact)
                 ranked = [self._write(each, flags, sources[place]) for each in hypotheses]
                 if request.mbr and not self._is_corrected(sources[place]):
                     order = rank_by_consensus([each.text for each in ranked])
@@ -621,8 +647,9 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         source, target = self.tokenizers.source, self.tokenizers.target
         recalls = any(map(self._recalls, sources))
-        free = not (forced or request.ban or request.batch_invariant or recalls)
-        if free and self.compiled is not None and is_plain(request.search, wishes):
+        if self.compiled is not None and self._is_plain(
+            sources, wishes, request, is_forced=bool(forced)
+        ):
             return compiled_beam_search(
                 self.compiled,
                 [[*ids, source.end_id] for ids in sources],
@@ -639,7 +666,10 @@ class Translator:
         phrases = None
         if forced:
             lengths = [wish.max_length for wish in wishes]
-            phrases = ForcedPhrases(forced, lengths, self.lexicon.continues, target.end_id)
+            lexicon = self.lexicon
+            phrases = ForcedPhrases(
+                forced, lengths, lexicon.continues, lexicon.partial, target.end_id
+            )
         with torch.inference_mode(), evaluating(self.model):
             return search(
                 model,
@@ -651,9 +681,30 @@ class Translator:
                 forced=phrases,
             )
 
-    def _marks(self, source: Sequence[int], is_truncated: bool) -> tuple[str, ...]:
-        """Return the flags that a translation has for its source."""
-        flags = ("truncated-source",) if is_truncated else ()
+    def _is_plain(
+        self,
+        sources: Sequence[Sequence[int]],
+        wishes: Sequence[Wishes],
+        request: Request,
+        *,
+        is_forced: bool,
+    ) -> bool:
+        """Tell whether a packed model can do all that is asked for."""
+        recalls = any(map(self._recalls, sources))
+        free = not (is_forced or request.ban or request.batch_invariant or recalls)
+        return free and is_plain(request.search, wishes)
+
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether plain searches are computed in less than float32."""
+        return self.compiled is not None and self.compiled.precision != "float32"
+
+    def _marks(
+        self, source: Sequence[int], is_truncated: bool, is_exact: bool = False
+    ) -> tuple[str, ...]:
+        """Return the flags that a translation has for its source, and for being computed in float32 where less was wished."""
+        flags: tuple[str, ...] = ("truncated-source",) if is_truncated else ()
+        flags += ("float32",) if is_exact else ()
         if not self._recalls(source):
             return flags
         return (*flags, "corrected" if self._is_corrected(source) else "like-a-correction")
@@ -684,6 +735,15 @@ class Translator:
         text = self._form.write(hypothesis.ids, source)
         tokens = self.tokenizers.target.tokens(list(hypothesis.ids))
         return translation_of(hypothesis, text, tokens, flags)
+
+
+def _refuse_other_arguments(path: object, threads: object, to: object) -> None:
+    if not isinstance(path, str | Path):
+        raise TypeError(f"a model is opened by the name of its folder, not {path!r}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral)):
+        raise TypeError(f"threads takes a whole number, not {threads!r}")
+    if to is not None and not isinstance(to, str):
+        raise TypeError(f"to takes the code of a language, or two as en-ro, not {to!r}")
 
 
 def _refuse_other_than_text(texts: Sequence[object], first: int) -> None:

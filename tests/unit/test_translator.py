@@ -255,6 +255,11 @@ def test_more_translations_than_beams_are_refused_with_the_remedy(copying):
         ({"batch_tokens": -4}, "batch_tokens is -4"),
         ({"length_penalty": math.nan}, "length_penalty is nan"),
         ({"length_penalty": 1e9}, "length_penalty is 1000000000.0"),
+        ({"diversity": 0.7}, "diversity is for groups"),
+        ({"prefix": " \n"}, "prefix is nothing but white space"),
+        ({"force": ["a" * 80]}, "the forced words have 8. tokens with the end, and the model"),
+        ({"force": ["abcdef"], "max_length": 4}, "and max_length is 4"),
+        ({"force": ["abab"], "no_repeat_ngram": 2}, "which no_repeat_ngram = 2 forbids"),
     ],
 )
 def test_values_out_of_range_are_refused_by_name_before_a_line_is_read(copying, asked, message):
@@ -379,6 +384,9 @@ def test_a_translation_that_goes_round_in_circles_is_stopped_and_flagged(tokeniz
     translator = translator_of(Endless(tokenizers.target.vocabulary_size), tokenizers)
     (found,) = translator.translate(["ab"], max_repeats=3, beam_size=1)
     assert (found.stopped, found.flags) == ("repetition", ("repetition",))
+    (begun,) = translator.translate(["ab"], max_repeats=3, prefix="bbbbb", beam_size=1)
+    assert begun.text.startswith("bbbbb"), "what was demanded is no repeat"
+    assert begun.stopped == "repetition"
     (varied,) = translator.translate(["ab"], no_repeat_ngram=1, min_length=9)
     assert len(set(varied.tokens)) == len(varied.tokens) >= 9
 
@@ -521,6 +529,16 @@ def test_only_texts_are_translated(copying):
         lambda: copying.score(["ab"]),
         lambda: copying.score([("a",)]),
         lambda: copying.score([("a", 2)]),
+        lambda: copying.score(None),
+        lambda: copying.score([("a", "b")], batch_tokens="x"),
+        lambda: copying.translate_iter(None),
+        lambda: Translator.load(None),
+        lambda: Translator.load("x", threads="2"),
+        lambda: Translator.load("x", threads=True),
+        lambda: Translator.load("x", to=5),
+        lambda: Translator.load_ensemble("x"),
+        lambda: Glossary([("a", "b")]),
+        lambda: Glossary([Term(1, "a")]),
     ]
     for call in wrong:
         with pytest.raises(TypeError):
@@ -539,6 +557,18 @@ def test_a_text_in_pieces_begins_with_the_prefix_and_has_forced_words_once(trans
     assert other.text.startswith("Zab {{w}}")
 
 
+@pytest.mark.parametrize(
+    "text", ["{{a}}", "123", "%s", "\U0001f600", '"{{x}}"', " <b></b> ", "1, 2"]
+)
+def test_a_text_of_placeholders_alone_is_left_as_it_is(transformer, tokenizers, text):
+    translator = translator_of(transformer, tokenizers, max_length_offset=20)
+    (found,) = translator.translate([text], lock=True)
+    assert (found.text, found.flags) == (text, ("placeholders-split",))
+    (asked,) = translator.translate([text, "abc"], lock=True, prefix="Ab", force=["c d"])[:1]
+    assert asked.text == f"Ab c d {text}"
+    assert "term-missed" not in asked.flags
+
+
 def test_what_the_tokenizer_writes_otherwise_is_wanted_as_it_writes_it(transformer, tokenizers):
     translator = translator_of(transformer, tokenizers, max_length_offset=12)
     (found,) = translator.translate(["abc"], force=["a\u2026"])
@@ -554,7 +584,7 @@ def test_many_forced_words_have_room(transformer, tokenizers):
 
 
 def test_flags_are_those_of_each_alternative(copying):
-    (found,) = copying.translate(["a b"], force=["c d"], n_best=2, max_length=3)
+    (found,) = copying.translate(["a b"], force=["c d"], n_best=2, max_length=5)
     for each in (found, *found.alternatives):
         assert "constrained" in each.flags
         assert ("term-missed" in each.flags) == (not holds_phrase(each.text, "c d"))

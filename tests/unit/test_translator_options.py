@@ -181,6 +181,20 @@ def test_batch_invariant_samples_are_the_same_to_the_bit_streamed_too(translator
         assert grown(translator.stream(text, place=place, **asked))[1] == found
 
 
+def test_what_a_shorter_dtype_does_not_do_is_told(folders):
+    rounded = Translator.load(folders[0], device="cpu", dtype="int8")
+    exact = Translator.load(folders[0], device="cpu", plain=True)
+    assert "float32" not in rounded.translate(["abc"])[0].flags
+    for asked in ({"prefix": "a"}, {"batch_invariant": True}, {"sample": True}, {"ban": ["q"]}):
+        (found,) = rounded.translate(["abc"], **asked)
+        assert "float32" in found.flags, asked
+        (same,) = exact.translate(["abc"], **asked)
+        assert (found.text, found.score) == (same.text, pytest.approx(same.score, abs=1e-5))
+        assert "float32" not in same.flags
+    _, streamed = grown(rounded.stream("abc"))
+    assert "float32" in streamed.flags
+
+
 def test_a_sample_depends_on_the_place_of_its_line(translator):
     texts = ["abc", "abc", "a longer text"]
     drawn = [t.text.rstrip("\ufffd") for t in translator.translate(texts, sample=True, seed=3)]

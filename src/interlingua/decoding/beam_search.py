@@ -33,7 +33,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from interlingua.decoding.constraints import Constraint, constrain
+from interlingua.decoding.constraints import Constraint, TargetPrefix, constrain
 from interlingua.decoding.hypothesis import Hypothesis, length_penalty, make_hypothesis, no_number
 from interlingua.decoding.next_token import never_written, next_log_probabilities
 from interlingua.decoding.options import SearchOptions
@@ -146,6 +146,8 @@ def search_steps(
     device, beam_size = source.device, options.beam_size
     end_id = symbols[2]
     banned = never_written(*symbols, device)
+    prefixes = [p for rule in constraints if isinstance(rule, TargetPrefix) for p in rule.prefixes]
+    given = max(map(len, prefixes), default=0)
     sentences = list(range(len(max_lengths)))  # sentence of each row of the beams
     beams = _start(torch.tensor(max_lengths, dtype=torch.long, device=device), beam_size)
     state = model.start(model.encode(source))  # B rows
@@ -163,7 +165,7 @@ def search_steps(
         chosen = selection(worth, beams.ids, sentences)
         beams, parents = _advance(beams, step, worth, chosen, end_id)
         if options.max_repeats:
-            beams = _stop_repeating(beams, options.max_repeats)
+            beams = _stop_repeating(beams, options.max_repeats, given)
         done = _is_finished(beams, options)
         yield sentences, beams, done.nonzero()[:, 0].tolist()
         rows = (~done).nonzero()[:, 0]
@@ -232,9 +234,10 @@ def _advance(
     return advanced, parents
 
 
-def _stop_repeating(beams: Beams, max_repeats: int) -> Beams:
-    """End the live slots that have just written some phrase ``max_repeats`` times in a row."""
-    repeats = ends_in_repeats(beams.ids.flatten(0, 1), max_repeats).view_as(beams.ended)
+def _stop_repeating(beams: Beams, max_repeats: int, given: int) -> Beams:
+    """End the live slots that have just written some phrase ``max_repeats`` times in a row, behind what was given."""
+    written = beams.ids[:, :, given:].flatten(0, 1)
+    repeats = ends_in_repeats(written, max_repeats).view_as(beams.ended)
     repeats = repeats & beams.live()
     return replace(beams, ended=beams.ended | repeats, repeats=beams.repeats | repeats)
 

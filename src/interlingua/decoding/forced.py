@@ -77,6 +77,7 @@ class ForcedPhrases:
         phrases: what each sentence must hold.
         max_lengths: symbols that each may write; the phrases are written at the latest when just enough are left.
         continues: which symbols go on with the word before them.
+        partial: which symbols are parts of characters; a phrase that is begun in them is not left before they end.
         end_id: the symbol that ends a target.
     """
 
@@ -85,10 +86,12 @@ class ForcedPhrases:
         phrases: Sequence[Sequence[Phrase]],
         max_lengths: Sequence[int],
         continues: Bool[Tensor, "V"],
+        partial: Bool[Tensor, "V"],
         end_id: int,
     ) -> None:
         self.phrases, self.max_lengths = phrases, max_lengths
         self.continues: list[bool] = continues.tolist()
+        self.partial: list[bool] = partial.tolist()
         self._joined = continues.nonzero()[:, 0].tolist()
         self.end_id = end_id
 
@@ -110,12 +113,26 @@ class ForcedPhrases:
             if not progress.missing:
                 continue
             allowed[row, self.end_id] = float("-inf")
-            if left <= progress.missing + 1:  # what is begun now could not be begun again
+            wanted = self._due(ids, progress)
+            if (
+                not wanted and left <= progress.missing + 1
+            ):  # what is begun now could not be begun again
                 ahead = max(progress.advancing.values())
                 wanted = [i for i, count in progress.advancing.items() if count == ahead]
+            if wanted:
                 allowed[row] = float("-inf")
                 allowed[row, wanted] = step[row, wanted]
         return allowed
+
+    def _due(self, ids: Sequence[int], progress: Progress) -> list[int]:
+        """Return what must be written next where half a character of a phrase was written last."""
+        if not (progress.begun and self.partial[ids[-1]]):
+            return []
+        return [
+            symbol
+            for symbol, count in progress.advancing.items()
+            if count > progress.met + 1 and self.partial[symbol]
+        ]
 
     def select(
         self, worth: Float[Tensor, "B W V"], written: Int[Tensor, "B W T"], sentences: Sequence[int]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import nn
@@ -82,6 +82,8 @@ def pack(
     Raises:
         ConfigError: it cannot be had.
     """
+    if dtype not in get_args(Precision):
+        raise ConfigError(f"dtype is {dtype!r}; it takes {', '.join(get_args(Precision))}")
     wanted = "float32" if dtype == "auto" else dtype
     possible = not plain and device.type == "cpu" and can_search(model)
     if possible and isinstance(model, Transformer) and wanted in precisions():

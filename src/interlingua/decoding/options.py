@@ -98,6 +98,8 @@ class SearchOptions:
             )
         if self.sample and self.groups > 1:
             raise ConfigError("sample and groups are both given; samples differ by themselves")
+        if self.diversity != 0.5 and self.groups == 1:
+            raise ConfigError("diversity is for groups; ask for groups too, or leave diversity out")
         drawn = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}
         changed = [name for name, usual in drawn.items() if getattr(self, name) != usual]
         if changed and not self.sample:

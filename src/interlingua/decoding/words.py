@@ -27,6 +27,10 @@ class Lexicon:
             [bool(surface) and _goes_on(surface[0]) for surface in self.surfaces]
         )
         """Whether a symbol begins with a letter, digit or part of a character, without a space before it."""
+        self.partial: Bool[Tensor, "V"] = torch.tensor(
+            ["\ufffd" in surface for surface in self.surfaces]
+        )
+        """Whether a symbol is, or has, part of a character."""
 
     def within(self, phrase: str) -> tuple[int, ...]:
         """Return the ids of ``phrase`` as it stands inside a sentence, after a space."""

@@ -28,6 +28,6 @@ def product(a: Float[Tensor, "N K"], b: Float[Tensor, "K M"]) -> Float[Tensor, "
 def _has_onednn() -> bool:
     return (
         platform.machine() in ("x86_64", "AMD64")
-        and torch.backends.mkldnn.is_available()
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )

@@ -1,5 +1,6 @@
 """Translate, look whether the translation has what was demanded, and translate again where it has not.
 
+0. what is nothing but placeholders is left as it is;
 1. as the model writes it: what already holds its terms and placeholders stays as it is;
 2. with the missing phrases forced (``decoding.forced``);
 3. where placeholders are still lost: piece by piece between them, which loses none.
@@ -55,12 +56,20 @@ def hold(
 ) -> list[Translation]:
     """Translate ``texts``, which stand at ``places``, so that each has what it demands."""
     request = replace(request, ban=tuple(map(spelling.normalise, request.ban)))
-    done = attempt(texts, request, places, None)
+    bare = {n for n, text in enumerate(texts) if request.lock and _is_bare(text)}
+    asked = [n for n in range(len(texts)) if n not in bare]
+    attempted = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
+    first = dict(zip(asked, attempted, strict=True))
+    first |= {n: _between(texts[n], request, places[n], attempt, spelling) for n in bare}
+    done = [first[n] for n in range(len(texts))]
     demands = [demand_of(text, request, spelling.normalise) for text in texts]
     lacking = [
         place
         for place, demand in enumerate(demands)
-        if demand.phrases and "empty" not in done[place].flags and not _holds(done[place], demand)
+        if demand.phrases
+        and place not in bare
+        and "empty" not in done[place].flags
+        and not _holds(done[place], demand)
     ]
     if lacking:
         phrases = {
@@ -140,8 +149,11 @@ def _between(
             else piece.text
             for n, piece in enumerate(pieces)
         ]
-        if request.prefix and 0 not in parts:
-            texts.insert(0, f"{request.prefix} ")
+        lead = [request.prefix] if request.prefix and 0 not in parts else []
+        lead += (
+            request.force if longest is None else ()
+        )  # there is nothing to translate that could hold them
+        texts[:0] = [f"{phrase} " for phrase in lead]
         return join_parts("".join(texts), [parts[n] for n in words], "placeholders-split")
 
     changes = sorted(
@@ -152,6 +164,13 @@ def _between(
     others = [joined(found | {n: found[n].alternatives[rank]}) for _, n, rank in changes]
     best, *others = without_repeats([joined(found), *others])
     return replace(best, alternatives=tuple(others[: request.search.n_best - 1]))
+
+
+def _is_bare(text: str) -> bool:
+    """Whether there is nothing to translate beside placeholders, but signs at most."""
+    pieces = split_at_placeholders(text)
+    words = [piece for piece in pieces if not piece.locked and any(map(str.isalpha, piece.text))]
+    return not words and any(piece.locked for piece in pieces)
 
 
 def _as_a_part(translation: str, source: str) -> str:

@@ -30,6 +30,7 @@ _SIGNS = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u24c2\u3030\u303d\u3297\u3299"
 """Signs of text, which are emoji where U+FE0F says so."""
 _UPON = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """What changes the emoji before it: how it is drawn, the tone of a skin, which flag."""
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
 _KINDS = {
     "url": (
         rf"(?:(?i:https?|ftp)://|(?i:www)\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*"
@@ -54,9 +55,12 @@ _KINDS = {
     ),
     "code": r"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*",
     "number": (
-        r"(?:(?<![\w)\]%‰])[+-])?(?:(?<![\w.,)\]])\.)?"
-        r"(?:\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:[.,:/\u066b\u066c-]\d+|['\u2019]\d{3}(?!\d))*"
-        r"(?:[eE][+-]?\d+(?!\w))?"
+        r"(?:(?<![\w)\]%‰])[+\u2212-])?(?:(?<![\w.,)\]])\.)?"
+        r"(?:0[xX][0-9A-Fa-f]+(?!\w)"
+        rf"|[{_FRACTIONS}]"
+        r"|(?:\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:[.,:/\u066b\u066c-]\d+|['\u2019]\d{3}(?!\d))*"
+        rf"(?:[{_FRACTIONS}]|[eE][+-]?\d+(?!\w)|(?:[xX\u00d7]\d+(?:[.,]\d+)*)+(?!\w)|-[A-Za-z]+(?:\.\d+)+(?!\w)"
+        r"|T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?(?!\w))?)"
         rf"(?:\s?‰|%(?!{_CLOSE})|\s%(?!{_CLOSE}|{_APART}))?"
     ),
 }

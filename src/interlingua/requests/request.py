@@ -129,6 +129,8 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     for name, value in given.items():
         _refuse_other_kinds(name, value)
     force, ban = _phrases("force", given), _phrases("ban", given)
+    if given.get("prefix", "").isspace():
+        raise ConfigError("prefix is nothing but white space; leave it out")
     _refuse_what_is_banned(given)
     decoding = _of_the_model(decoding, given)
     numbers = {
@@ -220,7 +222,7 @@ def _phrases(name: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     for phrase in phrases:
         if not phrase.strip():
             raise ConfigError(f"{name} holds an empty phrase; leave it out")
-    return tuple(phrases)
+    return tuple(phrase.strip() for phrase in phrases)
 
 
 def _of_the_model(decoding: DecodingConfig, given: Mapping[str, Any]) -> DecodingConfig:

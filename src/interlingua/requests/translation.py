@@ -29,7 +29,8 @@ class Translation:
     nothing else to write; ``constrained``: searched again for what it must hold; ``placeholders-split``: translated
     piece by piece between the placeholders; ``placeholders-lost``: not all that was locked stands in it; ``corrected``: its
     source was corrected; ``like-a-correction``: a correction of another source had a say; ``uncalibrated``: it was not searched
-    in the way that its confidence was fitted to; ``loop``, ``copy``, ``uncovered-source``: what ``check`` looks for."""
+    in the way that its confidence was fitted to; ``float32``: computed so although the translator was opened with a shorter
+    ``dtype``, which is for plain searches; ``loop``, ``copy``, ``uncovered-source``: what ``check`` looks for."""
     alternatives: tuple["Translation", ...] = ()
     """The next best, best first, when more than one was asked for."""
     confidence: float | None = None

@@ -1,14 +1,14 @@
 """What one sentence of a request asks of the search: how long it may get, how it begins, what its samples depend on."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from interlingua.decoding.options import Wishes
 from interlingua.errors import ConfigError
 from interlingua.requests.request import Place, Request
 from interlingua.tokenization.tokenizer import Tokenizer
 
-__all__ = ["wishes_of"]
+__all__ = ["refuse_what_cannot_be_written", "wishes_of"]
 
 
 def wishes_of(
@@ -56,6 +56,38 @@ def wishes_of(
         prefix=prefix,
         key=_key(request.search.seed, source, place) if request.search.sample else 0,
     )
+
+
+def refuse_what_cannot_be_written(
+    request: Request, within: Callable[[str], Sequence[int]], longest: int
+) -> None:
+    """Refuse forced words for which no translation has room, or that a rule against repeats forbids.
+
+    Args:
+        request: what the whole call asks for.
+        within: the ids of a phrase inside a sentence.
+        longest: tokens that the model writes at most, the end symbol included.
+
+    Raises:
+        ConfigError: such words.
+    """
+    phrases = {phrase: tuple(within(phrase)) for phrase in request.force}
+    size, n = sum(map(len, phrases.values())) + 1, request.search.no_repeat_ngram
+    most = min(request.search.max_length or longest, longest)
+    if size > most:
+        limit = (
+            f"max_length is {most:,}" if most < longest else f"the model writes {most:,} at most"
+        )
+        raise ConfigError(
+            f"the forced words have {size:,} tokens with the end, and {limit}; force fewer, or shorter ones"
+        )
+    for phrase, ids in phrases.items():
+        runs = [ids[i : i + n] for i in range(len(ids) - n + 1)] if n else []
+        if len(set(runs)) < len(runs):
+            raise ConfigError(
+                f"{phrase!r} is forced, and writes the same {n} tokens in a row twice, which no_repeat_ngram = {n} "
+                "forbids; leave one out"
+            )
 
 
 def _key(seed: int, source: Sequence[int], place: Place) -> int:
