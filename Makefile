@@ -128,6 +128,10 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 prove-anchor: $(READY) ## the published Transformer-Tiny on Multi30k, three seeds (75 minutes each, one core); the same again resumes; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_anchor.py
 
+.PHONY: prove-regularisation
+prove-regularisation: $(READY) ## BPE-dropout, R-Drop, a running mean of the weights on Multi30k, three seeds each (three hours); the same again resumes; needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_regularisation.py
+
 .PHONY: prove-loss
 prove-loss: $(READY) ## what the kernels cost in loss: 500 updates in bfloat16 against the plain model in float32, three seeds (half an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_loss.py

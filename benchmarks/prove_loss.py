@@ -48,10 +48,11 @@ def folder_of(runs: Path, way: str, seed: int) -> Path:
 
 
 def train(folder: Path, seed: int, updates: int, threads: int, flags: tuple[str, ...]) -> None:
-    """Train one run, or find that it is done; its schedule is that of the whole recipe's first minutes."""
+    """Train one run, or find that it is done; the rate rises for a fifth of it and falls to nothing."""
     length = (
         f"--training.steps {updates} --training.minutes 100000 --training.validate-every {updates}"
     )
+    length += f" --training.warmup-steps {max(1, updates // 5)}"
     options = f"{length} --training.seed {seed} --training.threads {threads}"
     run("train", str(RECIPE), "--run-dir", str(folder), *options.split(), *flags)
 

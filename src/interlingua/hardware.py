@@ -52,12 +52,14 @@ def choose_device(name: str | torch.device) -> torch.device:
             f"device is {str(name)!r}, which torch does not know; take auto or cpu, or cuda, cuda:1, mps"
         ) from error
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if processes > 1 and (device.type == "mps" or device.index is not None):
+    own = int(os.environ.get("LOCAL_RANK", "0"))
+    if processes > 1 and (device.type == "mps" or device.index not in (None, own)):
         raise ConfigError(
             f"device is {str(name)!r}, one device, but torchrun started {processes} processes; take cpu or cuda"
         )
     if processes > 1 and device.type == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        device = torch.device("cuda", own)
+        torch.cuda.set_device(device)
     try:
         torch.ones(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:

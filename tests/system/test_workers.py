@@ -142,7 +142,27 @@ def test_each_process_keeps_its_part_of_a_divided_model() -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_an_adapter_as_one_does(tmp_path: Path, corpus: list[str]) -> None:
+def test_a_divided_language_model_learns_as_a_whole_one(tmp_path: Path, corpus: list[str]) -> None:
+    sizes = ["--model.kind", "decoder", "--model.decoder-layers", "2", "--model.d-model", "16"]
+    sizes += ["--model.d-ff", "32", "--model.heads", "2", "--model.dropout", "0"]
+    config = [*TRAINING, *sizes, "--tokenization.vocabulary-size", "300"]
+    found = {}
+    for processes in (1, 2):
+        run = tmp_path / f"run{processes}"
+        arguments = ["--text", corpus[1], "--run-dir", str(run), "--training.shard", "true"]
+        done = train(processes, *arguments, config=config)
+        assert done.returncode == 0, done.stderr
+        found[processes] = records(run, "validation")
+    assert len(found[1]) == len(found[2]) > 0
+    for one, two in zip(found[1], found[2], strict=True):
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("divided", ["false", "true"])
+def test_two_processes_train_an_adapter_as_one_does(
+    tmp_path: Path, corpus: list[str], divided: str
+) -> None:
     base = str(tmp_path / "base")
     assert train(1, *corpus, "--run-dir", base).returncode == 0
     found, adapters = {}, {}
@@ -150,7 +170,7 @@ def test_two_processes_train_an_adapter_as_one_does(tmp_path: Path, corpus: list
     for processes in (1, 2):
         run = tmp_path / f"tuned{processes}"
         arguments = ["--init-from", base, *corpus, "--run-dir", str(run)]
-        done = train(processes, *arguments, config=flags)
+        done = train(processes, *arguments, "--training.shard", divided, config=flags)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("against the starting model (paired bootstrap):") == 1
         found[processes] = records(run, "training") + records(run, "validation")

@@ -14,6 +14,7 @@ from torch import Tensor, distributed, nn
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.model.decoder import DecoderLayer
 from interlingua.model.encoder import EncoderLayer
+from interlingua.model.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
@@ -24,15 +25,18 @@ __all__ = ["copy_weights", "divide", "part_like", "whole"]
 def divide(objective: nn.Module, device: torch.device) -> nn.Module:
     """Divide the parameters of ``objective``, and return it; its gradients are averaged over the processes while they are computed.
 
-    A layer fetches its parameters when it is its turn, and forgets them; embeddings and the output come for all of a pass.
+    A layer of encoder or decoder fetches its parameters when it is its turn, and forgets them; all others come for all of a
+    pass, and so do the layers of a language model, which it reads part by part.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     mesh = init_device_mesh(device.type, (distributed.get_world_size(),))
-    for part in list(objective.modules()):
-        if isinstance(part, EncoderLayer | DecoderLayer):
-            fully_shard(part, mesh=mesh)
+    parts = list(objective.modules())
+    if not any(isinstance(part, LanguageModel) for part in parts):
+        for part in parts:
+            if isinstance(part, EncoderLayer | DecoderLayer):
+                fully_shard(part, mesh=mesh)
     fully_shard(objective, mesh=mesh)
     return objective
 

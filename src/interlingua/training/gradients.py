@@ -95,12 +95,10 @@ class GradientOfUpdate:
         return self.objective(batch.rows(slice(0, 1))) * 0.0
 
     def _alone_until(self, last: bool) -> AbstractContextManager[object]:
-        """Exchange gradients only once an update."""
-        if isinstance(self.objective, DistributedDataParallel):
-            return nullcontext() if last else self.objective.no_sync()
-        if self.workers.size > 1:
-            self.objective.set_requires_gradient_sync(last)  # type: ignore[operator]
-        return nullcontext()
+        """Exchange gradients only once an update, unless the model is divided: then no process has room for all of them."""
+        if last or not isinstance(self.objective, DistributedDataParallel):
+            return nullcontext()
+        return self.objective.no_sync()
 
     def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
         largest = max(range(len(batches)), key=lambda i: batches[i].source.numel())

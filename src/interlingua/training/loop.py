@@ -78,7 +78,9 @@ class Trainer:
         divided = config.shard and workers.size > 1
         self.learner = (deepcopy(model) if divided else model).to(device).train()
         """What learns: the model, or a copy that is divided among the processes."""
-        self.model = model.to(device if workers.is_first else "cpu") if divided else self.learner
+        self.home = torch.device("cpu") if divided and not workers.is_first else device
+        """Where the whole model is: of a divided one only the first process needs it at hand."""
+        self.model = model.to(self.home) if divided else self.learner
         """Whole: what is validated and saved."""
         self.mean = mean.to(device) if mean is not None else None
         """Where the running mean of the weights is kept, if there is one."""
@@ -124,8 +126,9 @@ class Trainer:
         """Write a checkpoint of this moment, once for all processes; all must ask for it."""
         with self.changing:
             self._gather()
-            moments = moments_of(self.optimizer, self.learner)
-            if not self.workers.is_first:
+            is_first = self.workers.is_first
+            moments = moments_of(self.optimizer, self.learner, keep=is_first)
+            if not is_first:
                 return
             means = {f"mean/{name}": mean for name, mean in self._mean_weights().items()}
             store.save(

@@ -31,12 +31,21 @@ def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Ada
     )
 
 
-def moments_of(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Return Adam's running means as named tensors, for a checkpoint; of a divided model all processes must ask for them."""
+def moments_of(
+    optimizer: torch.optim.Optimizer, model: nn.Module, *, keep: bool = True
+) -> dict[str, Tensor]:
+    """Return Adam's running means as named tensors, for a checkpoint.
+
+    Of a divided model all processes must ask for them, and those that do not ``keep`` them get none: they are put together one
+    after the other, in main memory.
+    """
     moments = {}
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
-            moments[f"{key}/{name}"] = whole(torch.as_tensor(value))
+            tensor = torch.as_tensor(value)
+            found = whole(tensor)
+            if keep:
+                moments[f"{key}/{name}"] = found if found is tensor else found.cpu()
     return moments
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from interlingua.config import RunConfig
+from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
 from interlingua.errors import ConfigError, ModelError, OutputError
 from interlingua.training.run_folder import RunFolder
@@ -74,7 +75,16 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
             f"{folder.path}: was started with {'; '.join(different)}; use --fresh to start anew, "
             "or another --run-dir"
         )
-    return earlier.model_copy(update={"run_dir": folder.path, **sections})
+    merged = earlier.model_copy(update={"run_dir": folder.path, **sections})
+    _refuse_contradictions(merged, folder)
+    return merged
+
+
+def _refuse_contradictions(merged: RunConfig, folder: RunFolder) -> None:
+    """Refuse what may change but does not go with what stays; the corpus is compared by its content."""
+    for key, reason in contradictions_in(merged):
+        if key.startswith("training."):
+            raise ConfigError(f"{folder.path}: goes on as it was started, and {reason}")
 
 
 def set_aside(path: Path) -> Path | None:

@@ -189,7 +189,7 @@ class _Run:
             source_lang=prepared.source_lang,
             target_lang=prepared.target_lang,
             decoding=config.decoding,
-            device=device,
+            device=self.trainer.home,
             max_source_length=config.batching.max_length,
         )
         self.translator.directions = prepared.directions
@@ -277,7 +277,6 @@ class _Run:
 
     def _begin(self) -> Checkpoint | None:
         """Continue from a checkpoint, or begin; return the checkpoint."""
-        config = self.prepared.config.training
         checkpoint = self._checkpoint()
         if self.workers.is_first:
             validated = checkpoint.state["validated"] if checkpoint else None
@@ -296,18 +295,25 @@ class _Run:
         self.progress.say(
             f"{self.saved.describe()}, {torch.get_num_threads()} threads, "
             f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
-            + ("plain references" if config.plain else native.describe())
+            + self._ways_to_compute()
         )
         if self.workers.is_first:
             start = self.prepared.start
             self.folder.write_environment(
-                kernels=native.describe(),
+                kernels=self._ways_to_compute(),
                 started_from=start.origin if start else None,
                 device=self.trainer.device,
                 dtype=self.trainer.dtype,
                 processes=self.workers.size,
             )
         return checkpoint
+
+    def _ways_to_compute(self) -> str:
+        if self.prepared.config.training.plain:
+            return "plain references"
+        if self.trainer.learner is not self.trainer.model:
+            return f"weights divided among {self.workers.size} processes"
+        return native.describe()
 
     def _take_start(self, start: Start) -> None:
         """Begin with the weights of another model, which are then validated before anything is learnt, or with its encoder."""

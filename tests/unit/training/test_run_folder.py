@@ -137,6 +137,12 @@ def test_a_resumed_run_refuses_another_model_or_seed(tmp_path: Path) -> None:
         resumed_config(RunConfig(training=TrainingConfig(seed=5)), folder)
 
 
+def test_what_may_change_must_go_with_what_stays(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(ema=0.9)))
+    with pytest.raises(ConfigError, match=r"training\.shard divides the weights"):
+        resumed_config(RunConfig(training=TrainingConfig(shard=True)), folder)
+
+
 def test_every_setting_that_differs_is_told(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(seed=4, accumulate=2)))
     asked = RunConfig(
