@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from numbers import Integral
+from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -44,11 +45,12 @@ from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, searches_as_usual
 from interlingua.requests.faults import flag_faults
 from interlingua.requests.holding import Spelling, hold
+from interlingua.requests.placeholders import are_placeholders_alone
 from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import by_sentence
-from interlingua.requests.text_forms import Prompts, text_form_of
+from interlingua.requests.text_forms import Prompts, Sources, text_form_of
 from interlingua.requests.translation import (
     EMPTY,
     Translation,
@@ -517,7 +519,14 @@ class Translator:
                 for each in joined
             ]
         spelling = Spelling(lambda p: self.lexicon.within(p), self.tokenizers.target.normalise)
-        done = hold(texts, request, places, attempt=self._attempt, spelling=spelling)
+        done = hold(
+            texts,
+            request,
+            places,
+            attempt=self._attempt,
+            spelling=spelling,
+            left_alone=lambda text: request.lock and self._is_left_alone(text),
+        )
         if request.confidence and self.calibration is not None:
             done = self._with_confidence(self.calibration, texts, done, request)
         if request.check:
@@ -529,6 +538,13 @@ class Translator:
             else each
             for each in done
         ]
+
+    def _is_left_alone(self, text: str) -> bool:
+        """Tell whether a text has nothing to translate where placeholders are locked, and nobody corrected it."""
+        if type(self._form) is not Sources or not are_placeholders_alone(text):
+            return False
+        sources, _ = self._form.read([text])
+        return not any(map(self._is_corrected, sources.values()))
 
     def _with_confidence(
         self,
@@ -547,6 +563,8 @@ class Translator:
 
     def _check(self, text: str, found: Translation) -> Translation:
         """Flag a loop, a copy, or a source that was hardly looked at."""
+        if "unchanged" in found.flags:
+            return found
         attention = None
         if text.strip() and found.text:
             with evaluating(self.model):
@@ -668,7 +686,7 @@ class Translator:
             lengths = [wish.max_length for wish in wishes]
             lexicon = self.lexicon
             phrases = ForcedPhrases(
-                forced, lengths, lexicon.continues, lexicon.partial, target.end_id
+                forced, lengths, lexicon.continues, lexicon.is_cut, target.end_id
             )
         with torch.inference_mode(), evaluating(self.model):
             return search(
@@ -738,7 +756,7 @@ class Translator:
 
 
 def _refuse_other_arguments(path: object, threads: object, to: object) -> None:
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | PathLike):
         raise TypeError(f"a model is opened by the name of its folder, not {path!r}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral)):
         raise TypeError(f"threads takes a whole number, not {threads!r}")

@@ -1,5 +1,7 @@
 import itertools
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -532,17 +534,45 @@ def test_only_texts_are_translated(copying):
         lambda: copying.score(None),
         lambda: copying.score([("a", "b")], batch_tokens="x"),
         lambda: copying.translate_iter(None),
-        lambda: Translator.load(None),
-        lambda: Translator.load("x", threads="2"),
-        lambda: Translator.load("x", threads=True),
-        lambda: Translator.load("x", to=5),
-        lambda: Translator.load_ensemble("x"),
-        lambda: Glossary([("a", "b")]),
-        lambda: Glossary([Term(1, "a")]),
     ]
     for call in wrong:
         with pytest.raises(TypeError):
             call()
+
+
+REFUSED = """
+from interlingua import Translator
+from interlingua.requests.glossary import Glossary, Term
+
+for call in (
+    lambda: Translator.load(None),
+    lambda: Translator.load("x", threads="2"),
+    lambda: Translator.load("x", threads=True),
+    lambda: Translator.load("x", to=5),
+    lambda: Translator.load_ensemble("x"),
+    lambda: Glossary([("a", "b")]),
+    lambda: Glossary([Term(1, "a")]),
+):
+    try:
+        call()
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_what_python_would_refuse_without_a_reason_is_refused_with_one():
+    # In a process of its own, since in this one every type is checked before the call.
+    done = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "a model is opened by the name of its folder, not None",
+        "threads takes a whole number, not '2'",
+        "threads takes a whole number, not True",
+        "to takes the code of a language, or two as en-ro, not 5",
+        "load_ensemble takes a list of folders: load_ensemble(['x'])",
+        "a glossary takes Term(source, target), two texts, not ('a', 'b')",
+        "a glossary takes Term(source, target), two texts, not Term(source=1, target='a')",
+    ]
 
 
 def test_a_text_in_pieces_begins_with_the_prefix_and_has_forced_words_once(transformer, tokenizers):
@@ -563,10 +593,22 @@ def test_a_text_in_pieces_begins_with_the_prefix_and_has_forced_words_once(trans
 def test_a_text_of_placeholders_alone_is_left_as_it_is(transformer, tokenizers, text):
     translator = translator_of(transformer, tokenizers, max_length_offset=20)
     (found,) = translator.translate([text], lock=True)
-    assert (found.text, found.flags) == (text, ("placeholders-split",))
+    assert (found.text, found.flags) == (text, ("unchanged",))
+    assert found.placeholders == find_placeholders(text)
+    assert translator.translate([text], lock=True, check=True)[0].flags == ("unchanged",)
     (asked,) = translator.translate([text, "abc"], lock=True, prefix="Ab", force=["c d"])[:1]
     assert asked.text == f"Ab c d {text}"
-    assert "term-missed" not in asked.flags
+    assert asked.flags == ("unchanged",)
+    assert "unchanged" not in translator.translate([text])[0].flags
+
+
+def test_a_text_of_placeholders_alone_is_translated_where_a_term_is_wanted_of_it(
+    transformer, tokenizers
+):
+    translator = translator_of(transformer, tokenizers, max_length_offset=30)
+    (found,) = translator.translate(["& 5"], lock=True, glossary=Glossary([Term("&", "und")]))
+    assert "unchanged" not in found.flags
+    assert "und" in found.text.split()
 
 
 def test_what_the_tokenizer_writes_otherwise_is_wanted_as_it_writes_it(transformer, tokenizers):

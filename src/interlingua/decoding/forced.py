@@ -9,7 +9,7 @@ Translation"; Hokamp and Liu 2017 (grid beam search).
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -35,6 +35,8 @@ class Progress:
     """Symbols of the phrases that it does not hold yet, those begun included."""
     advancing: dict[int, int]
     """Symbol -> how many symbols are met or begun when it is written next."""
+    under_way: tuple[tuple[Phrase, int], ...]
+    """The phrases that it is in the middle of, and how many symbols it has of each."""
     undone: int
     """What is met if the next symbol goes on with the last word: a phrase that has become part of a longer word."""
 
@@ -66,6 +68,7 @@ def progress_of(
         begun=max((n for _, n in begun), default=0),
         missing=sum(len(phrases[p]) for p in missing),
         advancing=advancing,
+        under_way=tuple((phrases[p], n) for p, n in begun),
         undone=met if last is None else met - len(phrases[last]),
     )
 
@@ -77,7 +80,7 @@ class ForcedPhrases:
         phrases: what each sentence must hold.
         max_lengths: symbols that each may write; the phrases are written at the latest when just enough are left.
         continues: which symbols go on with the word before them.
-        partial: which symbols are parts of characters; a phrase that is begun in them is not left before they end.
+        is_cut: whether symbols end in the middle of a character; a phrase is not left there once it is begun.
         end_id: the symbol that ends a target.
     """
 
@@ -86,12 +89,16 @@ class ForcedPhrases:
         phrases: Sequence[Sequence[Phrase]],
         max_lengths: Sequence[int],
         continues: Bool[Tensor, "V"],
-        partial: Bool[Tensor, "V"],
+        is_cut: Callable[[Sequence[int]], bool],
         end_id: int,
     ) -> None:
         self.phrases, self.max_lengths = phrases, max_lengths
         self.continues: list[bool] = continues.tolist()
-        self.partial: list[bool] = partial.tolist()
+        self._cuts = {
+            phrase: [is_cut(phrase[:n]) for n in range(len(phrase))]
+            for each in phrases
+            for phrase in each
+        }
         self._joined = continues.nonzero()[:, 0].tolist()
         self.end_id = end_id
 
@@ -113,7 +120,7 @@ class ForcedPhrases:
             if not progress.missing:
                 continue
             allowed[row, self.end_id] = float("-inf")
-            wanted = self._due(ids, progress)
+            wanted = self._due(progress)
             if (
                 not wanted and left <= progress.missing + 1
             ):  # what is begun now could not be begun again
@@ -124,15 +131,9 @@ class ForcedPhrases:
                 allowed[row, wanted] = step[row, wanted]
         return allowed
 
-    def _due(self, ids: Sequence[int], progress: Progress) -> list[int]:
-        """Return what must be written next where half a character of a phrase was written last."""
-        if not (progress.begun and self.partial[ids[-1]]):
-            return []
-        return [
-            symbol
-            for symbol, count in progress.advancing.items()
-            if count > progress.met + 1 and self.partial[symbol]
-        ]
+    def _due(self, progress: Progress) -> list[int]:
+        """Return what may be written next where half a character of a phrase was written last."""
+        return [phrase[n] for phrase, n in progress.under_way if self._cuts[phrase][n]]
 
     def select(
         self, worth: Float[Tensor, "B W V"], written: Int[Tensor, "B W T"], sentences: Sequence[int]

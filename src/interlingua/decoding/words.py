@@ -27,10 +27,11 @@ class Lexicon:
             [bool(surface) and _goes_on(surface[0]) for surface in self.surfaces]
         )
         """Whether a symbol begins with a letter, digit or part of a character, without a space before it."""
-        self.partial: Bool[Tensor, "V"] = torch.tensor(
-            ["\ufffd" in surface for surface in self.surfaces]
-        )
-        """Whether a symbol is, or has, part of a character."""
+        self._before = before
+
+    def is_cut(self, ids: Sequence[int]) -> bool:
+        """Whether ``ids`` end in the middle of a character."""
+        return self.tokenizer.decode([*self._before, *ids]).endswith("\ufffd")
 
     def within(self, phrase: str) -> tuple[int, ...]:
         """Return the ids of ``phrase`` as it stands inside a sentence, after a space."""

@@ -237,7 +237,7 @@ def _search(
         phrases = [translator.lexicon.within(phrase) for phrase in edits.force]
         lexicon = translator.lexicon
         forced = ForcedPhrases(
-            [phrases], [wish.max_length], lexicon.continues, lexicon.partial, target.end_id
+            [phrases], [wish.max_length], lexicon.continues, lexicon.is_cut, target.end_id
         )
         rules, selection = [*rules, forced.rule], forced.select
     padded = pad_sources([ids], pad=source.pad_id, end=source.end_id).to(translator.device)

@@ -102,7 +102,7 @@ class Calibration:
             source_tokens: length of its source.
             is_usual: see :func:`searches_as_usual`.
         """
-        if "empty" in found.flags:
+        if {"empty", "unchanged"} & {*found.flags}:
             return replace(found, confidence=1.0)
         as_fitted = is_usual and not {"constrained", "placeholders-split"} & {*found.flags}
         return replace(

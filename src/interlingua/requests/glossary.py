@@ -31,7 +31,9 @@ class Glossary:
     def __init__(self, terms: Iterable[Term]) -> None:
         self._targets: dict[str, str] = {}
         for term in terms:
-            if not (isinstance(term, Term) and type(term.source) is type(term.target) is str):
+            if not isinstance(term, Term) or not all(
+                isinstance(side, str) for side in (term.source, term.target)
+            ):
                 raise TypeError(f"a glossary takes Term(source, target), two texts, not {term!r}")
             source, target = _fold(term.source).strip(), " ".join(term.target.split())
             if not source or not target:

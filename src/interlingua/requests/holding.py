@@ -53,16 +53,25 @@ def hold(
     *,
     attempt: Attempt,
     spelling: Spelling,
+    left_alone: Callable[[str], bool] = lambda _: False,
 ) -> list[Translation]:
-    """Translate ``texts``, which stand at ``places``, so that each has what it demands."""
+    """Translate ``texts``, which stand at ``places``, so that each has what it demands.
+
+    What is ``left_alone`` is not translated, unless a term is wanted of it.
+    """
     request = replace(request, ban=tuple(map(spelling.normalise, request.ban)))
-    bare = {n for n, text in enumerate(texts) if request.lock and _is_bare(text)}
+    demands = [demand_of(text, request, spelling.normalise) for text in texts]
+    forced_words = set(map(spelling.normalise, request.force))
+    bare = {
+        n
+        for n, text in enumerate(texts)
+        if left_alone(text) and forced_words.issuperset(demands[n].terms)
+    }
     asked = [n for n in range(len(texts)) if n not in bare]
     attempted = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
     first = dict(zip(asked, attempted, strict=True))
-    first |= {n: _between(texts[n], request, places[n], attempt, spelling) for n in bare}
+    first |= {n: _unchanged(texts[n], request) for n in bare}
     done = [first[n] for n in range(len(texts))]
-    demands = [demand_of(text, request, spelling.normalise) for text in texts]
     lacking = [
         place
         for place, demand in enumerate(demands)
@@ -149,11 +158,8 @@ def _between(
             else piece.text
             for n, piece in enumerate(pieces)
         ]
-        lead = [request.prefix] if request.prefix and 0 not in parts else []
-        lead += (
-            request.force if longest is None else ()
-        )  # there is nothing to translate that could hold them
-        texts[:0] = [f"{phrase} " for phrase in lead]
+        if request.prefix and 0 not in parts:
+            texts.insert(0, f"{request.prefix} ")
         return join_parts("".join(texts), [parts[n] for n in words], "placeholders-split")
 
     changes = sorted(
@@ -166,11 +172,11 @@ def _between(
     return replace(best, alternatives=tuple(others[: request.search.n_best - 1]))
 
 
-def _is_bare(text: str) -> bool:
-    """Whether there is nothing to translate beside placeholders, but signs at most."""
-    pieces = split_at_placeholders(text)
-    words = [piece for piece in pieces if not piece.locked and any(map(str.isalpha, piece.text))]
-    return not words and any(piece.locked for piece in pieces)
+def _unchanged(text: str, request: Request) -> Translation:
+    """Leave a text as it is, behind what it must begin with and hold."""
+    lead = [] if text.startswith(request.prefix) else [request.prefix]
+    lead += [phrase for phrase in request.force if not holds_phrase(text, phrase)]
+    return join_parts(" ".join([*lead, text]), [], "unchanged")
 
 
 def _as_a_part(translation: str, source: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "Piece",
+    "are_placeholders_alone",
     "find_placeholders",
     "keeps_placeholders",
     "placeholder_spans",
@@ -30,6 +31,10 @@ _SIGNS = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u24c2\u3030\u303d\u3297\u3299"
 """Signs of text, which are emoji where U+FE0F says so."""
 _UPON = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """What changes the emoji before it: how it is drawn, the tone of a skin, which flag."""
+_OVER = r"(?!\w|[.,:/-]\d)"
+"""Where neither letters nor digits go on: what is longer than a form allows has not this form."""
+_EARLY = rf"-[A-Za-z]+(?:\.\d+)+{_OVER}"
+"""What a version that is not out yet has behind its numbers."""
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
 _KINDS = {
     "url": (
@@ -53,14 +58,14 @@ _KINDS = {
         "|[\U0001f1e6-\U0001f1ff]{2}"
         f"|(?:(?:[{_EMOJI}]|[{_SIGNS}](?=\ufe0f))[{_UPON}]*\u200d?)+"
     ),
-    "code": r"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*",
+    "code": rf"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*(?:{_EARLY})?",
     "number": (
         r"(?:(?<![\w)\]%‰])[+\u2212-])?(?:(?<![\w.,)\]])\.)?"
-        r"(?:0[xX][0-9A-Fa-f]+(?!\w)"
+        rf"(?:0[xX][0-9A-Fa-f]+(?:-0[xX][0-9A-Fa-f]+)*{_OVER}"
         rf"|[{_FRACTIONS}]"
         r"|(?:\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(?:[.,:/\u066b\u066c-]\d+|['\u2019]\d{3}(?!\d))*"
-        rf"(?:[{_FRACTIONS}]|[eE][+-]?\d+(?!\w)|(?:[xX\u00d7]\d+(?:[.,]\d+)*)+(?!\w)|-[A-Za-z]+(?:\.\d+)+(?!\w)"
-        r"|T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?(?!\w))?)"
+        rf"(?:[{_FRACTIONS}]|[eE][+-]?\d+(?!\w)|(?:[xX\u00d7]\d+(?:[.,:/-]\d+)*)+{_OVER}|{_EARLY}"
+        rf"|T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?{_OVER})?)"
         rf"(?:\s?‰|%(?!{_CLOSE})|\s%(?!{_CLOSE}|{_APART}))?"
     ),
 }
@@ -90,6 +95,14 @@ def placeholder_spans(text: str) -> tuple[tuple[int, int], ...]:
 def find_placeholders(text: str) -> tuple[str, ...]:
     """Return what must not change, in the order of the text."""
     return tuple(text[start:end] for start, end in placeholder_spans(text))
+
+
+def are_placeholders_alone(text: str) -> bool:
+    """Whether a text is placeholders, and beside them signs at most: nothing to translate."""
+    spans = placeholder_spans(text)
+    ends, starts = (0, *(end for _, end in spans)), (*(start for start, _ in spans), len(text))
+    between = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+    return bool(spans) and not any(map(str.isalpha, between))
 
 
 def split_at_placeholders(text: str) -> list[Piece]:

@@ -34,12 +34,15 @@ class Count:
         return self
 
 
-def search(phrases, max_length=12, beam_size=8, continues=(), partial=()):
-    joined, parts = torch.zeros(2, V, dtype=torch.bool)
+def whole(ids):
+    return False
+
+
+def search(phrases, max_length=12, beam_size=8, continues=()):
+    joined = torch.zeros(V, dtype=torch.bool)
     joined[list(continues)] = True
-    parts[list(partial)] = True
     lengths = [max_length] * len(phrases)
-    forced = ForcedPhrases(phrases, lengths, joined, parts, end_id=2)
+    forced = ForcedPhrases(phrases, lengths, joined, whole, end_id=2)
     found = beam_search(
         Likes(),
         torch.zeros(len(phrases), 1, dtype=torch.long),
@@ -92,12 +95,10 @@ def test_progress_counts_what_is_met_and_what_is_begun():
 
 
 def test_half_a_character_of_a_phrase_is_not_left():
-    step, none = torch.zeros(1, V), torch.zeros(V, dtype=torch.bool)
-    parts = none.clone()
-    parts[[7, 8]] = True
-    written, sentence = torch.tensor([[4, 7]]), torch.tensor([0])
-    for partial, allowed in ((none, V - 1), (parts, 1)):
-        forced = ForcedPhrases([((7, 8),)], [12], none, partial, end_id=2)
-        left = forced.rule(step, written, sentence)
-        assert int(left.isfinite().sum()) == allowed
+    step, none = torch.zeros(2, V), torch.zeros(V, dtype=torch.bool)
+    written, sentences = torch.tensor([[4, 7], [7, 8]]), torch.tensor([0, 0])
+    for is_cut, allowed in ((whole, [V - 1, V - 1]), (lambda ids: ids == (7,), [1, V - 1])):
+        forced = ForcedPhrases([((7, 8, 6),)], [12], none, is_cut, end_id=2)
+        left = forced.rule(step, written, sentences)
+        assert left.isfinite().sum(dim=1).tolist() == allowed
         assert left[0, 8] == 0.0

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.requests.placeholders import (
+    are_placeholders_alone,
     find_placeholders,
     keeps_placeholders,
     split_at_placeholders,
@@ -36,6 +37,7 @@ from interlingua.requests.placeholders import (
         ("\u0663\u066b\u0665 and \u0661\u066c\u0660\u0660\u0660", ("\u0663\u066b\u0665", "\u0661\u066c\u0660\u0660\u0660")),
         ("\u231a \u23f0 \u25b6\ufe0f \u2194\ufe0f \u2934\ufe0f \u3030\ufe0f \u24c2\ufe0f \U0001f170\ufe0f \U0001f201 \U0001f004", ("\u231a", "\u23f0", "\u25b6\ufe0f", "\u2194\ufe0f", "\u2934\ufe0f", "\u3030\ufe0f", "\u24c2\ufe0f", "\U0001f170\ufe0f", "\U0001f201", "\U0001f004")),
         ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!", ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",)),
+        ("2x3.5m 3x8-12 0x1F-0x2F v1.2.3-beta.4 2026-01-02T10:00/11", ("2", "x3.5m", "3x8-12", "0x1F-0x2F", "v1.2.3-beta.4", "2026-01-02", "T10:00/11")),
         ("HTTP://EXAMPLE.COM/x Www.a.b", ("HTTP://EXAMPLE.COM/x", "Www.a.b")),
         ("{0[key]} {a.b[0].c} %{name} $HOME US$x <![CDATA[ a ]]> <!DOCTYPE html> <?xml v?>", ("{0[key]}", "{a.b[0].c}", "%{name}", "$HOME", "<![CDATA[ a ]]>", "<!DOCTYPE html>", "<?xml v?>")),
         ("(https://a.b/Dog_(film)), https://a.b/(c), https://a.b/).", ("https://a.b/Dog_(film)", "https://a.b/(c)", "https://a.b/")),
@@ -60,6 +62,17 @@ def test_pieces_joined_are_the_text_again(text):
 def test_letters_behind_a_number_or_a_format_stay_with_it():
     pieces = split_at_placeholders("a 3.5kg dog, %dpx and %s50 B2")
     assert [piece.text for piece in pieces if piece.locked] == ["3.5kg", "%dpx", "%s50", "B2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        *((text, True) for text in ("{{a}}", "1, 2", '"%s"', "3 + 4 = 7", "\U0001f600!")),
+        *((text, False) for text in ("", "!", "a 1", "5th", "3.5kg", "%dpx", "2024\u5e74\u6211\u53bb\u4e86")),
+    ],
+)  # fmt: skip
+def test_letters_beside_a_placeholder_are_something_to_translate(text, alone):
+    assert are_placeholders_alone(text) == alone
 
 
 def test_a_very_long_word_is_looked_through_in_no_time():
