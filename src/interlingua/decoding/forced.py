@@ -121,9 +121,8 @@ class ForcedPhrases:
                 continue
             allowed[row, self.end_id] = float("-inf")
             wanted = self._due(progress)
-            if (
-                not wanted and left <= progress.missing + 1
-            ):  # what is begun now could not be begun again
+            # With no more room than that, what is begun now could not be begun again.
+            if not wanted and left <= progress.missing + 1:
                 ahead = max(progress.advancing.values())
                 wanted = [i for i, count in progress.advancing.items() if count == ahead]
             if wanted:

@@ -24,8 +24,8 @@ class Translation:
     stopped: str
     """``end``: the model ended it; ``max_length``: there was no more room; ``repetition``: it went round in circles."""
     flags: tuple[str, ...] = ()
-    """``empty``: nothing to translate; ``unchanged``: nothing but what was locked; ``truncated-source``; ``max-length``: cut off, not ended; ``empty-output``;
-    ``repetition``: stopped by ``max_repeats``; ``term-missed``, ``banned-word``: there was no way to write it, or
+    """``empty``: nothing to translate; ``unchanged``: nothing but what was locked; ``truncated-source``; ``max-length``: cut
+    off, not ended; ``empty-output``; ``repetition``: stopped by ``max_repeats``; ``term-missed``, ``banned-word``: there was no way to write it, or
     nothing else to write; ``constrained``: searched again for what it must hold; ``placeholders-split``: translated
     piece by piece between the placeholders; ``placeholders-lost``: not all that was locked stands in it; ``corrected``: its
     source was corrected; ``like-a-correction``: a correction of another source had a say; ``uncalibrated``: it was not searched
