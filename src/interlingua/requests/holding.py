@@ -9,7 +9,7 @@ What could not be held all the same is told in the flags.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interlingua.corpus.words import holds_phrase
@@ -67,11 +67,7 @@ def hold(
         for n, text in enumerate(texts)
         if left_alone(text) and forced_words.issuperset(demands[n].terms)
     }
-    asked = [n for n in range(len(texts)) if n not in bare]
-    attempted = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
-    first = dict(zip(asked, attempted, strict=True))
-    first |= {n: _unchanged(texts[n], request) for n in bare}
-    done = [first[n] for n in range(len(texts))]
+    done = _as_written(texts, request, places, attempt, bare)
     lacking = [
         place
         for place, demand in enumerate(demands)
@@ -112,6 +108,20 @@ def hold(
         if demand.phrases or request.ban:
             done[place] = _report(done[place], demand, request)
     return done
+
+
+def _as_written(
+    texts: Sequence[str],
+    request: Request,
+    places: Sequence[Place],
+    attempt: Attempt,
+    bare: Collection[int],
+) -> list[Translation]:
+    """Translate each text as the model writes it, but those whose numbers are in ``bare``: they stay as they are."""
+    asked = [n for n in range(len(texts)) if n not in bare]
+    written = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
+    found = dict(zip(asked, written, strict=True))
+    return [found[n] if n in found else _unchanged(texts[n], request) for n in range(len(texts))]
 
 
 def _between(
