@@ -4,6 +4,7 @@ Nothing heavy is imported before a command needs it: ``--help`` and mistakes in 
 The exit status is told in ``errors`` and ``cli_streams``.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ from interlingua.cli_flags import (
     TextFlags,
 )
 from interlingua.cli_interop import export, import_
-from interlingua.cli_interrupts import leaving_when_told
+from interlingua.cli_interrupts import Told, leaving_when_told
 from interlingua.cli_probe import probe
 from interlingua.cli_replay import replay
 from interlingua.cli_score import score
@@ -374,17 +375,19 @@ COMMAND_LINE = CommandLine(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; the errors that a user can mend are told in words."""
     if arguments is None:
-        with leaving_when_told():
-            return _report(sys.argv[1:])
-    return _report(arguments)
+        with leaving_when_told() as told:
+            return _report(sys.argv[1:], told)
+    return _report(arguments, Told())
 
 
-def _report(arguments: Sequence[str]) -> int:
+def _report(arguments: Sequence[str], told: Told) -> int:
     try:
         status = COMMAND_LINE.run(list(arguments))
         say("")
     except SystemExit:
         raise
     except BaseException as error:
-        return report_failure(error)
+        if told.number == signal.SIGTERM:
+            return 128 + signal.SIGTERM
+        return report_failure(error if told.number is None else KeyboardInterrupt())
     return status

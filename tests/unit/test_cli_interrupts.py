@@ -51,6 +51,39 @@ def test_a_signal_at_any_other_moment_ends_the_command_at_once(tmp_path: Path) -
         assert process.wait(10) == 143
 
 
+WRAPS = """
+import os, sys, time
+from interlingua import cli
+from interlingua.cli_dispatch import CommandLine
+sys.argv[1:] = ["translate"]
+def run(self, arguments):
+    try:
+        os.kill(os.getpid(), {number})
+        time.sleep(20)
+    except BaseException as error:
+        raise RuntimeError(f"error in a function: {{error!r}}") from None
+CommandLine.run = run
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "words"),
+    [(signal.SIGINT, 130, "stopped by Ctrl-C\n"), (signal.SIGTERM, 143, "")],
+)
+def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
+    number: int, status: int, words: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WRAPS.format(number=int(number))],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, words)
+
+
 HANDS_OVER = """
 import time
 from interlingua.cli_interrupts import leaving_when_told
