@@ -29,8 +29,6 @@ class Progress:
 
     met: int
     """Symbols of the phrases that it holds."""
-    begun: int
-    """Symbols of the phrase that it is in the middle of."""
     missing: int
     """Symbols of the phrases that it does not hold yet, those begun included."""
     advancing: dict[int, int]
@@ -39,6 +37,11 @@ class Progress:
     """The phrases that it is in the middle of, and how many symbols it has of each."""
     undone: int
     """What is met if the next symbol goes on with the last word: a phrase that has become part of a longer word."""
+
+    @property
+    def begun(self) -> int:
+        """Symbols of the phrase that it is in the middle of."""
+        return max((n for _, n in self.under_way), default=0)
 
 
 def progress_of(
@@ -65,7 +68,6 @@ def progress_of(
         advancing[phrases[p][n]] = met + n + 1
     return Progress(
         met=met,
-        begun=max((n for _, n in begun), default=0),
         missing=sum(len(phrases[p]) for p in missing),
         advancing=advancing,
         under_way=tuple((phrases[p], n) for p, n in begun),
