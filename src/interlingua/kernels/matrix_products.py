@@ -17,11 +17,17 @@ __all__ = ["product"]
 
 
 def product(a: Float[Tensor, "N K"], b: Float[Tensor, "K M"]) -> Float[Tensor, "N M"]:
-    """Return ``a @ b``, without a gradient; both may be transposed views."""
+    """Return ``a @ b``, without a gradient; both may be transposed views, and so may be what comes out."""
     if a.dtype is torch.float32 and a.device.type == "cpu" and a.numel() and _has_onednn():
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.T, None, "none", [], "")
-        return found
+        if a.is_contiguous() or b.numel() > a.numel():
+            return _onednn(a, b)
+        return _onednn(b.T, a.T).T  # it copies a first factor that is turned over: let that be the smaller one
     return a @ b
+
+
+def _onednn(a: Tensor, b: Tensor) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.T, None, "none", [], "")
+    return found
 
 
 @cache

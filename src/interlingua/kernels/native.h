@@ -76,6 +76,22 @@ inline Lanes lanes_of(const bf16 *x) {
 #endif
 }
 
+typedef int32_t Flags __attribute__((vector_size(4 * LANES)));  // of a comparison: all bits or none
+
+inline void store(float *to, Lanes x) { *reinterpret_cast<Lanes *>(to) = x; }
+
+inline void store(bf16 *to, Lanes x) {
+#if defined(__AVX512BF16__)  // as write() rounds, but for subnormal numbers, which become zero
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to),
+                        reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x))));
+#else
+    typedef uint16_t Halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+    typedef uint32_t Bits __attribute__((vector_size(4 * LANES)));
+    const Bits bits = reinterpret_cast<Bits>(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    *reinterpret_cast<Halves *>(to) = __builtin_convertvector(x == x ? rounded : 0x7fc0u + Bits{}, Halves);
+#endif
+}
+
 inline Lanes exponentials(Lanes x) {
 #if defined(__AVX512DQ__)
     // The same by 2^floor(y) times 2^(the rest of y), a polynomial fitted on [0, 1). Its relative error is below 2e-7, and

@@ -95,7 +95,7 @@ class _Projected(torch.autograd.Function):
         passes = hidden.to(dtype).view(1 + twice, len(targets), hidden.size(1))
         exact = torch.promote_types(dtype, torch.float32)
         grad_x = torch.empty_like(passes) if wanted else None
-        grad_words = torch.zeros_like(words, dtype=exact) if wanted else None
+        grad_words: Tensor | None = None
         loss = torch.zeros((), dtype=exact, device=hidden.device)
         rows = max(FEWEST_ROWS, LOGITS // len(words)) // len(passes)
         for start in range(0, len(targets), rows):
@@ -105,10 +105,13 @@ class _Projected(torch.autograd.Function):
                 product(part, words.T), targets[piece], weights, exact, wanted
             )
             loss += partial_loss
-            if grad_x is None or grad_words is None:
+            if grad_x is None:
                 continue
             grad_x[:, piece] = product(grad, words).view_as(grad_x[:, piece])
-            grad_words += product(grad.T, part)
+            into_words = product(grad.T, part)
+            grad_words = into_words.to(exact) if grad_words is None else grad_words.add_(into_words)
+        if wanted and grad_words is None:  # no tokens
+            grad_words = torch.zeros_like(words, dtype=exact)
         ctx.save_for_backward(grad_x, grad_words)
         ctx.types = hidden.dtype, table.dtype
         return loss

@@ -10,279 +10,11 @@
 #include <new>
 #include <vector>
 
+#include "attention.h"
+#include "dropout.h"
 #include "native.h"
 
 namespace {
-
-// A decision for element i depends on nothing but i and two keys, so that the backward pass draws it again
-// instead of reading a mask. The finaliser is Wellons' lowbias32 (2018), once with each key.
-inline uint32_t mixed(uint32_t x) {
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ (x >> 16);
-}
-
-struct Dropout {
-    uint32_t key0, key1, threshold;  // dropped when the draw is below the threshold
-    float scale;
-
-    float operator()(uint32_t i) const {  // no branch: compilers then compute many at once
-        const uint32_t kept = 0u - static_cast<uint32_t>(mixed(mixed(i ^ key0) + key1) >= threshold);
-        uint32_t bits;
-        std::memcpy(&bits, &scale, 4);
-        bits &= kept;
-        float f;
-        std::memcpy(&f, &bits, 4);
-        return f;
-    }
-};
-
-// ---------------------------------------------------------------- small products, all in the cache
-
-template <int ROWS, int VECTORS>
-inline void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t k) {
-    Lanes sum[ROWS][VECTORS] = {};
-    for (int64_t p = 0; p < k; ++p) {
-        Lanes column[VECTORS];
-        for (int v = 0; v < VECTORS; ++v) column[v] = *reinterpret_cast<const Lanes *>(b + p * ldb + v * LANES);
-        for (int r = 0; r < ROWS; ++r) {
-            const float x = a[r * lda + p];
-            for (int v = 0; v < VECTORS; ++v) sum[r][v] += x * column[v];
-        }
-    }
-    for (int r = 0; r < ROWS; ++r)
-        for (int v = 0; v < VECTORS; ++v) *reinterpret_cast<Lanes *>(c + r * ldc + v * LANES) = sum[r][v];
-}
-
-// c (n, m) = a (n, k) b (k, m); m is a multiple of LANES.
-inline void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t n,
-                     int64_t k, int64_t m) {
-    int64_t j = 0;
-    for (; j + 2 * LANES <= m; j += 2 * LANES) {
-        int64_t i = 0;
-        for (; i + 4 <= n; i += 4) tile<4, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
-        for (; i < n; ++i) tile<1, 2>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
-    }
-    for (; j < m; j += LANES) {  // eight sums at a time here too: an addition waits for the one before it
-        int64_t i = 0;
-        for (; i + 8 <= n; i += 8) tile<8, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
-        for (; i + 4 <= n; i += 4) tile<4, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
-        for (; i < n; ++i) tile<1, 1>(a + i * lda, lda, b + j, ldb, c + i * ldc + j, ldc, k);
-    }
-}
-
-template <class T>  // out (n, whole(width)) = (x + bias) * scale, filled up with zeros
-inline void unpack(const T *x, int64_t ldx, const float *bias, float scale, int64_t n, int64_t width, float *out) {
-    const int64_t wide = whole(width);
-    for (int64_t i = 0; i < n; ++i) {
-        float *row = out + i * wide;
-        for (int64_t c = 0; c < width; ++c) row[c] = (read(x[i * ldx + c]) + (bias ? bias[c] : 0.0f)) * scale;
-        for (int64_t c = width; c < wide; ++c) row[c] = 0.0f;
-    }
-}
-
-// One step of turning a block of LANES by LANES over: exchange what lies STEP off the diagonal.
-template <int STEP> inline void exchange(Lanes *rows) {
-    typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
-    Picks upper, lower;
-    for (int l = 0; l < LANES; ++l) {
-        upper[l] = l & STEP ? LANES + l - STEP : l;
-        lower[l] = l & STEP ? LANES + l : l + STEP;
-    }
-    for (int i = 0; i < LANES; ++i)
-        if (!(i & STEP)) {
-            const Lanes a = rows[i], b = rows[i + STEP];
-            rows[i] = __builtin_shuffle(a, b, upper);
-            rows[i + STEP] = __builtin_shuffle(a, b, lower);
-        }
-}
-
-// out (m, ldo) = x (n, ldx) transposed; both have room for whole blocks, and rows of x beyond n count as zeros
-inline void transpose(const float *x, int64_t ldx, int64_t n, int64_t m, float *out, int64_t ldo) {
-    for (int64_t i = 0; i < n; i += LANES)
-        for (int64_t j = 0; j < m; j += LANES) {
-            Lanes rows[LANES];
-            for (int64_t l = 0; l < LANES; ++l)
-                rows[l] = i + l < n ? *reinterpret_cast<const Lanes *>(x + (i + l) * ldx + j) : Lanes{};
-            if constexpr (LANES > 8) exchange<8>(rows);
-            exchange<4>(rows);
-            exchange<2>(rows);
-            exchange<1>(rows);
-            for (int64_t l = 0; l < LANES && j + l < m; ++l)
-                *reinterpret_cast<Lanes *>(out + (j + l) * ldo + i) = rows[l];
-        }
-}
-
-// ---------------------------------------------------------------- attention
-
-// Sentences lie one after the other: rows offsets[b] to offsets[b + 1] are those of sentence b. Head h owns
-// columns h * d to (h + 1) * d.
-template <class T> struct Attention {
-    int64_t sentences, heads, key_width, value_width, most_keys;
-    const int32_t *query_offsets, *key_offsets;
-    const T *query, *key, *value;
-    int64_t query_stride, key_stride, value_stride;
-    const float *query_bias, *key_bias, *value_bias;
-    bool causal;
-    Dropout dropout;
-};
-
-struct Scratch {
-    float *free;
-    float *take(int64_t size) {
-        float *start = free;
-        free += size;
-        return start;
-    }
-};
-
-// probabilities (n, whole(m)): softmax of the scores, zero where a query may not look
-inline void softmax_rows(float *scores, int64_t n, int64_t m, bool causal) {
-    const int64_t wide = whole(m);
-    for (int64_t i = 0; i < n; ++i) {
-        float *row = scores + i * wide;
-        const int64_t seen = causal && i + 1 < m ? i + 1 : m;
-        const float highest = highest_of(row, seen);
-        for (int64_t j = seen; j < wide; ++j) row[j] = highest - 90.0f;  // whole lanes, but nothing in the sum
-        float total = 0.0f;
-        for (int64_t j = 0; j < wide; ++j) {
-            row[j] = exponential(row[j] - highest);
-            total += row[j];
-        }
-        const float inverse = 1.0f / total;
-        for (int64_t j = 0; j < wide; ++j) row[j] *= inverse;
-        for (int64_t j = seen; j < wide; ++j) row[j] = 0.0f;
-    }
-}
-
-template <class T>
-inline void drop(const Attention<T> &a, int64_t first_query, int64_t h, float *x, int64_t n, int64_t m) {
-    for (int64_t i = 0; i < n; ++i) {
-        const uint32_t start = static_cast<uint32_t>(((first_query + i) * a.heads + h) * a.most_keys);
-        float *row = x + i * whole(m);
-        for (int64_t j = 0; j < whole(m); ++j) row[j] *= a.dropout(start + static_cast<uint32_t>(j));
-    }
-}
-
-inline int64_t longest(const int32_t *offsets, int64_t sentences) {
-    int64_t most = 0;
-    for (int64_t b = 0; b < sentences; ++b) most = offsets[b + 1] - offsets[b] > most ? offsets[b + 1] - offsets[b] : most;
-    return most;
-}
-
-template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t out_stride, int threads) {
-    const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
-    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most);
-    const int64_t room = n_most * (dk + wide + dv) + m_most * (dk + dv) + dk * wide;
-    std::vector<float> memory(static_cast<size_t>(threads * room));
-    const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
-#pragma omp parallel num_threads(threads)
-    {
-        float *mine = memory.data() + omp_get_thread_num() * room;
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
-            const int64_t b = task / a.heads, h = task % a.heads;
-            const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
-            const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m);
-            Scratch scratch{mine};
-            float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
-            float *v = scratch.take(m * dv), *p = scratch.take(n * mw), *o = scratch.take(n * dv);
-            const int64_t hk = h * a.key_width, hv = h * a.value_width;
-            unpack(a.query + q0 * a.query_stride + hk, a.query_stride, a.query_bias + hk, scale, n, a.key_width, q);
-            unpack(a.key + k0 * a.key_stride + hk, a.key_stride, a.key_bias + hk, 1.0f, m, a.key_width, k);
-            unpack(a.value + k0 * a.value_stride + hv, a.value_stride, a.value_bias + hv, 1.0f, m, a.value_width, v);
-            transpose(k, dk, m, a.key_width, kt, mw);
-            multiply(q, dk, kt, mw, p, mw, n, a.key_width, mw);
-            softmax_rows(p, n, m, a.causal);
-            if (a.dropout.threshold) drop(a, q0, h, p, n, m);
-            multiply(p, mw, v, dv, o, dv, n, m, dv);
-            for (int64_t i = 0; i < n; ++i)
-                for (int64_t c = 0; c < a.value_width; ++c) write(out[(q0 + i) * out_stride + hv + c], o[i * dv + c]);
-        }
-    }
-}
-
-template <class T>
-void store(const float *x, int64_t ldx, int64_t n, int64_t width, T *out, int64_t stride, float *bias_sum) {
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t c = 0; c < width; ++c) {
-            write(out[i * stride + c], x[i * ldx + c]);
-            bias_sum[c] += x[i * ldx + c];
-        }
-}
-
-// The weights are computed again. With P the weights and G the gradient of what leaves:
-// dV = P' G, dP = G V', dS = P (dP - sum_j P dP), dQ = dS K / sqrt(d), dK = dS' Q / sqrt(d).
-template <class T>
-void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_stride, T *grad_query, T *grad_key,
-                        T *grad_value, float *grad_query_bias, float *grad_key_bias, float *grad_value_bias,
-                        int threads) {
-    const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
-    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(m_most), high = whole(n_most);
-    const int64_t room =
-        n_most * (2 * dk + dv + 2 * wide) + m_most * (2 * dk + 2 * dv + high) + (dk + dv) * wide;
-    std::vector<float> memory(static_cast<size_t>(threads * room));
-    const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
-    const int64_t width = a.heads * (2 * a.key_width + a.value_width);
-    // Which thread gets which sentence is left to chance, so that sums over sentences are kept a sentence.
-    std::vector<float> bias_sums(static_cast<size_t>(a.sentences * width), 0.0f);
-#pragma omp parallel num_threads(threads)
-    {
-        float *mine = memory.data() + omp_get_thread_num() * room;
-#pragma omp for schedule(dynamic, 4)
-        for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
-            const int64_t b = task / a.heads, h = task % a.heads;
-            const int64_t q0 = a.query_offsets[b], n = a.query_offsets[b + 1] - q0;
-            const int64_t k0 = a.key_offsets[b], m = a.key_offsets[b + 1] - k0, mw = whole(m), nw = whole(n);
-            Scratch scratch{mine};
-            float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *kt = scratch.take(dk * mw);
-            float *v = scratch.take(m * dv), *vt = scratch.take(dv * mw), *g = scratch.take(n * dv);
-            float *p = scratch.take(n * mw), *s = scratch.take(n * mw), *turned = scratch.take(m * nw);
-            float *into_q = scratch.take(n * dk), *into_k = scratch.take(m * dk), *into_v = scratch.take(m * dv);
-            const int64_t hk = h * a.key_width, hv = h * a.value_width;
-            unpack(a.query + q0 * a.query_stride + hk, a.query_stride, a.query_bias + hk, scale, n, a.key_width, q);
-            unpack(a.key + k0 * a.key_stride + hk, a.key_stride, a.key_bias + hk, 1.0f, m, a.key_width, k);
-            unpack(a.value + k0 * a.value_stride + hv, a.value_stride, a.value_bias + hv, 1.0f, m, a.value_width, v);
-            unpack(grad + q0 * grad_stride + hv, grad_stride, nullptr, 1.0f, n, a.value_width, g);
-            transpose(k, dk, m, a.key_width, kt, mw);
-            transpose(v, dv, m, a.value_width, vt, mw);
-            multiply(q, dk, kt, mw, p, mw, n, a.key_width, mw);
-            softmax_rows(p, n, m, a.causal);
-            multiply(g, dv, vt, mw, s, mw, n, a.value_width, mw);
-            if (a.dropout.threshold) drop(a, q0, h, s, n, m);
-            for (int64_t i = 0; i < n; ++i) {
-                const float *weight = p + i * mw;
-                float *row = s + i * mw, mean = 0.0f;
-                for (int64_t j = 0; j < mw; ++j) mean += weight[j] * row[j];  // beyond m all are zero
-                for (int64_t j = 0; j < mw; ++j) row[j] = weight[j] * (row[j] - mean);
-            }
-            if (a.dropout.threshold) drop(a, q0, h, p, n, m);
-            transpose(p, mw, n, m, turned, nw);
-            multiply(turned, nw, g, dv, into_v, dv, m, n, dv);
-            multiply(s, mw, k, dk, into_q, dk, n, m, dk);
-            for (int64_t i = 0; i < n * dk; ++i) into_q[i] *= scale;
-            transpose(s, mw, n, m, turned, nw);
-            multiply(turned, nw, q, dk, into_k, dk, m, n, dk);
-            float *sums = bias_sums.data() + b * width + h * (2 * a.key_width + a.value_width);
-            store(into_q, dk, n, a.key_width, grad_query + q0 * a.query_stride + hk, a.query_stride, sums);
-            store(into_k, dk, m, a.key_width, grad_key + k0 * a.key_stride + hk, a.key_stride, sums + a.key_width);
-            store(into_v, dv, m, a.value_width, grad_value + k0 * a.value_stride + hv, a.value_stride,
-                  sums + 2 * a.key_width);
-        }
-    }
-    for (int64_t b = 0; b < a.sentences; ++b)
-        for (int64_t h = 0; h < a.heads; ++h) {
-            const float *sums = bias_sums.data() + b * width + h * (2 * a.key_width + a.value_width);
-            for (int64_t c = 0; c < a.key_width; ++c) {
-                grad_query_bias[h * a.key_width + c] += sums[c];
-                grad_key_bias[h * a.key_width + c] += sums[a.key_width + c];
-            }
-            for (int64_t c = 0; c < a.value_width; ++c)
-                grad_value_bias[h * a.value_width + c] += sums[2 * a.key_width + c];
-        }
-}
 
 // ---------------------------------------------------------------- sums over rows
 
@@ -515,10 +247,11 @@ template <class T>
 void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *targets, float epsilon, int wanted,
                    float *losses, int threads) {
     const float spread = epsilon / static_cast<float>(vocabulary);
-    std::vector<float> memory(static_cast<size_t>(threads * vocabulary));
+    const int64_t wide = whole(vocabulary);
+    std::vector<float> memory(static_cast<size_t>(threads * wide));
 #pragma omp parallel num_threads(threads)
     {
-        float *e = memory.data() + omp_get_thread_num() * vocabulary;
+        float *e = memory.data() + omp_get_thread_num() * wide;
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < rows; ++i) {
             T *row = logits + i * vocabulary;
@@ -533,16 +266,22 @@ void cross_entropy(int64_t rows, int64_t vocabulary, T *logits, const int64_t *t
                 sum += e[v];
             }
             const float highest = highest_of(e, vocabulary), target = e[targets[i]];
-            for (int64_t v = 0; v < vocabulary; ++v) {
-                e[v] = exponential(e[v] - highest);
-                total += e[v];
+            for (int64_t v = vocabulary; v < wide; ++v) e[v] = highest - 1000.0f;  // whole lanes, but nothing in the sum
+            Lanes totals = {};
+            for (int64_t v = 0; v < wide; v += LANES) {
+                const Lanes next = exponentials(lanes_of(e + v) - highest);
+                store(e + v, next);
+                totals += next;
             }
+            for (int64_t l = 0; l < LANES; ++l) total += totals[l];
             losses[i] = std::log(total) + highest - (1.0f - epsilon) * target -
                         epsilon * (sum / static_cast<float>(vocabulary));
             if (!wanted) continue;
             const float inverse = 1.0f / total;
             const float at_target = e[targets[i]] * inverse - spread - (1.0f - epsilon);
-            for (int64_t v = 0; v < vocabulary; ++v) write(row[v], e[v] * inverse - spread);
+            int64_t v = 0;
+            for (; v + LANES <= vocabulary; v += LANES) store(row + v, lanes_of(e + v) * inverse - spread);
+            for (; v < vocabulary; ++v) write(row[v], e[v] * inverse - spread);
             write(row[targets[i]], at_target);
         }
     }
