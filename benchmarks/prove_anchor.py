@@ -1,8 +1,8 @@
-"""The published text-only Transformer-Tiny on Multi30k (Wu et al. 2021), by the paper's metric: three seeds, chosen on
-validation text only.
+"""The published text-only Transformer-Tiny on Multi30k (Wu et al. 2021), by the paper's metric: three seeds.
 
-As many seeds train at once as there are cores, one thread each; the same command goes on where it was stopped. The length penalty
-is the one with the best mean over the seeds on the validation set; the test sets are translated with it once.
+As many seeds train at once as there are cores, one thread each; the same command goes on where it was stopped. Nothing is chosen but
+by the recipe: not the length penalty either, since the references of the validation set are longer for their sources (0.96 words
+a word) than those of both tests (0.93 and 0.95), and what it rewards is length.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from interlingua.evaluation.metrics import corpus_bleu
 RECIPE = "recipes/multi30k_en_de_anchor.toml"
 PUBLISHED = {"test_2016_flickr": 41.02, "test_2017_flickr": 33.36}
 """BLEU of tokenized lower-cased text."""
-LENGTH_PENALTIES = (0.6, 1.0, 1.4, 1.8, 2.2)
+SEARCH = ("--beam-size", "5", "--length-penalty", "1")
 
 
 def main() -> None:
@@ -34,11 +34,8 @@ def main() -> None:
     models = {seed: Path(f"{asked.runs}-{seed}") for seed in asked.seeds}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda seed: train(seed, models[seed]), models))
-    means = {alpha: mean_of("valid", models, alpha, show=False) for alpha in LENGTH_PENALTIES}
-    chosen = max(means, key=lambda alpha: means[alpha])
-    told = ", ".join(f"{alpha:g}: {mean:.2f}" for alpha, mean in means.items())
-    print(f"valid, mean BLEU by length penalty: {told}; {chosen:g} is taken")
-    found = {test: mean_of(test, models, chosen, show=True) for test in PUBLISHED}
+    mean_of("valid", models)
+    found = {test: mean_of(test, models) for test in PUBLISHED}
     sys.exit(0 if all(found[test] > published for test, published in PUBLISHED.items()) else 1)
 
 
@@ -49,28 +46,25 @@ def train(seed: int, model: Path) -> None:
     print(f"seed {seed}: {timed.seconds / 60:.0f} minutes in this process")
 
 
-def mean_of(test: str, models: dict[int, Path], alpha: float, *, show: bool) -> float:
+def mean_of(test: str, models: dict[int, Path]) -> float:
     """Return the mean over the seeds of the paper's metric, and print what each comes to."""
     data = corpora() / "multi30k_en_de" / "tok"
     references = read_lines(data / f"{test}.de")
     values, modern = [], []
     for seed, model in models.items():
-        output = model / f"{test}-{alpha:g}.de"
-        flags = ("--beam-size", "5", "--length-penalty", f"{alpha:g}")
-        lines = translated(model, data / f"{test}.en", output, *flags)
+        lines = translated(model, data / f"{test}.en", model / f"{test}.de", *SEARCH)
         score = legacy_scores(lines, [references], tokenize="none")[0]
         values.append(score.value)
         modern.append(corpus_bleu(lines, [references]))
-        if show:
-            print(
-                f"{test}, seed {seed}: BLEU {score.value:.2f} {score.signature}; {modern[-1]:.2f} sacreBLEU (13a)"
-            )
-    mean = statistics.fmean(values)
-    if show:
-        spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
         print(
-            f"{test}: mean BLEU {mean:.2f}{spread}, published {PUBLISHED[test]}; sacreBLEU {statistics.fmean(modern):.2f}"
+            f"{test}, seed {seed}: BLEU {score.value:.2f} {score.signature}; {modern[-1]:.2f} sacreBLEU (13a)"
         )
+    mean = statistics.fmean(values)
+    spread = f" +- {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    published = f", published {PUBLISHED[test]}" if test in PUBLISHED else ""
+    print(
+        f"{test}: mean BLEU {mean:.2f}{spread}{published}; sacreBLEU {statistics.fmean(modern):.2f}"
+    )
     return mean
 
 

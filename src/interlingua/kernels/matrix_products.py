@@ -21,7 +21,9 @@ def product(a: Float[Tensor, "N K"], b: Float[Tensor, "K M"]) -> Float[Tensor, "
     if a.dtype is torch.float32 and a.device.type == "cpu" and a.numel() and _has_onednn():
         if a.is_contiguous() or b.numel() > a.numel():
             return _onednn(a, b)
-        return _onednn(b.T, a.T).T  # it copies a first factor that is turned over: let that be the smaller one
+        return _onednn(
+            b.T, a.T
+        ).T  # it copies a first factor that is turned over: let that be the smaller one
     return a @ b
 
 

@@ -28,7 +28,9 @@ DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 """The storage types of the kernels, and what the names of their functions end in."""
 
 _SOURCES = [Path(__file__).with_name(f"{name}.cpp") for name in ("training", "decoding")]
-_HEADERS = [Path(__file__).with_name(f"{name}.h") for name in ("native", "products", "dropout", "attention")]
+_HEADERS = [
+    Path(__file__).with_name(f"{name}.h") for name in ("native", "products", "dropout", "attention")
+]
 _OPTIMISE = (
     *("-std=c++17", "-O3", "-fPIC"),
     # Sums may be taken in several lanes. Not -ffast-math: a NaN must stay one, and subnormals stay in the process.
