@@ -6,6 +6,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "dropout.h"
@@ -15,10 +16,15 @@ namespace {
 
 // ---------------------------------------------------------------- small products, all in the cache
 
-// c (ROWS, VECTORS * LANES) = a b, where a has ROWS rows of k, or with TURNED k rows of ROWS.
-template <int ROWS, int VECTORS, bool TURNED>
+enum { REPLACE, ADD };
+
+// c (ROWS, VECTORS * LANES) = a b, or with ADD c + a b, where a has ROWS rows of k, or with TURNED k rows of ROWS.
+template <int ROWS, int VECTORS, bool TURNED, int HOW>
 inline void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t k) {
     Lanes sum[ROWS][VECTORS] = {};
+    if constexpr (HOW == ADD)
+        for (int r = 0; r < ROWS; ++r)
+            for (int v = 0; v < VECTORS; ++v) sum[r][v] = lanes_of(c + r * ldc + v * LANES);
     for (int64_t p = 0; p < k; ++p) {
         Lanes column[VECTORS];
         for (int v = 0; v < VECTORS; ++v) column[v] = lanes_of(b + p * ldb + v * LANES);
@@ -32,33 +38,34 @@ inline void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float
 }
 
 // The rows that are left, together: alone, each would wait for its own last addition.
-template <int MOST, int VECTORS, bool TURNED>
+template <int MOST, int VECTORS, bool TURNED, int HOW>
 inline void last_rows(int64_t rows, const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc,
                       int64_t k) {
     if constexpr (MOST > 0) {
         if (rows == MOST)
-            tile<MOST, VECTORS, TURNED>(a, lda, b, ldb, c, ldc, k);
+            tile<MOST, VECTORS, TURNED, HOW>(a, lda, b, ldb, c, ldc, k);
         else
-            last_rows<MOST - 1, VECTORS, TURNED>(rows, a, lda, b, ldb, c, ldc, k);
+            last_rows<MOST - 1, VECTORS, TURNED, HOW>(rows, a, lda, b, ldb, c, ldc, k);
     }
 }
 
-template <int ROWS, int VECTORS, bool TURNED>
+template <int ROWS, int VECTORS, bool TURNED, int HOW>
 inline void columns(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t n,
                     int64_t k) {
     const int64_t step = TURNED ? 1 : lda;
     int64_t i = 0;
-    for (; i + ROWS <= n; i += ROWS) tile<ROWS, VECTORS, TURNED>(a + i * step, lda, b, ldb, c + i * ldc, ldc, k);
-    last_rows<ROWS - 1, VECTORS, TURNED>(n - i, a + i * step, lda, b, ldb, c + i * ldc, ldc, k);
+    for (; i + ROWS <= n; i += ROWS) tile<ROWS, VECTORS, TURNED, HOW>(a + i * step, lda, b, ldb, c + i * ldc, ldc, k);
+    last_rows<ROWS - 1, VECTORS, TURNED, HOW>(n - i, a + i * step, lda, b, ldb, c + i * ldc, ldc, k);
 }
 
-// c (n, m) = a b, with a (n, k), or TURNED (k, n), and b (k, m); m is a multiple of LANES. Eight sums at a time.
-template <bool TURNED>
+// c (n, m) = a b, or with ADD c + a b; a is (n, k), or TURNED (k, n), and b (k, m); m is a multiple of LANES. Eight sums at
+// a time.
+template <bool TURNED, int HOW>
 inline void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc, int64_t n,
                      int64_t k, int64_t m) {
     int64_t j = 0;
-    for (; j + 2 * LANES <= m; j += 2 * LANES) columns<4, 2, TURNED>(a, lda, b + j, ldb, c + j, ldc, n, k);
-    if (j < m) columns<8, 1, TURNED>(a, lda, b + j, ldb, c + j, ldc, n, k);
+    for (; j + 2 * LANES <= m; j += 2 * LANES) columns<4, 2, TURNED, HOW>(a, lda, b + j, ldb, c + j, ldc, n, k);
+    if (j < m) columns<8, 1, TURNED, HOW>(a, lda, b + j, ldb, c + j, ldc, n, k);
 }
 
 // One step of turning a block of LANES by LANES over: exchange what lies STEP off the diagonal.
@@ -206,21 +213,22 @@ inline Flags looks_back(int64_t first, int64_t j) {
     return lane >= static_cast<int32_t>(j - first);
 }
 
-// Turns scores (m, whole(n)), a row a key, into probabilities: the softmax over the keys, zero where a query may not look.
-template <bool CAUSAL> inline void softmax_over_keys(float *scores, int64_t n, int64_t m) {
+// Turns scores (m, whole(n)) of the queries from `first` on, a row a key, into probabilities: the softmax over the keys, zero
+// where a query may not look.
+template <bool CAUSAL> inline void softmax_over_keys(float *scores, int64_t first, int64_t n, int64_t m) {
     const int64_t wide = whole(n);
     for (int64_t i = 0; i < wide; i += LANES) {
-        const int64_t seen = CAUSAL && i + LANES < m ? i + LANES : m;  // by none of these queries from there on
+        const int64_t seen = CAUSAL && first + i + LANES < m ? first + i + LANES : m;  // no lane looks beyond
         float *block = scores + i;
         Lanes highest = lanes_of(block), total = {};  // the first key is seen by all
         for (int64_t j = 1; j < seen; ++j) {
             Lanes next = lanes_of(block + j * wide);
-            if constexpr (CAUSAL) next = looks_back(i, j) ? next : highest;
+            if constexpr (CAUSAL) next = looks_back(first + i, j) ? next : highest;
             highest = next > highest ? next : highest;
         }
         for (int64_t j = 0; j < seen; ++j) {
             Lanes e = exponentials(lanes_of(block + j * wide) - highest);
-            if constexpr (CAUSAL) e = looks_back(i, j) ? e : Lanes{};
+            if constexpr (CAUSAL) e = looks_back(first + i, j) ? e : Lanes{};
             store(block + j * wide, e);
             total += e;
         }
@@ -247,22 +255,34 @@ template <class T> struct WeightDropout {
     }
 };
 
-// The turned weights of a head, (m, whole(n)); q_t is room for its queries turned over.
+// So many queries at a time: their scores for all keys stay in the cache, and close together.
+constexpr int64_t QUERIES = 32;
+
+struct Block {
+    int64_t first, n, m;  // queries, and how many keys any of them sees
+};
+
+template <class T> inline Block block_of(const Attention<T> &a, const Head<T> &at, int64_t first) {
+    const int64_t n = at.n - first < QUERIES ? at.n - first : QUERIES;
+    return {first, n, a.causal && first + n < at.m ? first + n : at.m};
+}
+
+// The turned weights of a block, (m, whole(n)), from its queries q and all keys; q_t is room for the queries turned over.
 template <class T>
-inline void weigh(const Attention<T> &a, const Head<T> &at, const float *q, const float *k, float *q_t, float *weights) {
-    const int64_t dk = whole(a.key_width), nw = whole(at.n);
-    transpose(q, dk, at.n, a.key_width, q_t, nw);
-    multiply<false>(k, dk, q_t, nw, weights, nw, at.m, a.key_width, nw);
+inline void weigh(const Attention<T> &a, Block of, const float *q, const float *k, float *q_t, float *weights) {
+    const int64_t dk = whole(a.key_width), nw = whole(of.n);
+    transpose(q, dk, of.n, a.key_width, q_t, nw);
+    multiply<false, REPLACE>(k, dk, q_t, nw, weights, nw, of.m, a.key_width, nw);
     if (a.causal)
-        softmax_over_keys<true>(weights, at.n, at.m);
+        softmax_over_keys<true>(weights, of.first, of.n, of.m);
     else
-        softmax_over_keys<false>(weights, at.n, at.m);
+        softmax_over_keys<false>(weights, of.first, of.n, of.m);
 }
 
 template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t out_stride, int threads) {
     const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
-    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(n_most);
-    const int64_t room = n_most * (dk + dv) + m_most * (dk + dv + wide) + dk * wide;
+    const int64_t dk = whole(a.key_width), dv = whole(a.value_width);
+    const int64_t room = n_most * (dk + dv) + m_most * (dk + dv + QUERIES) + dk * QUERIES;
     std::vector<float> memory(static_cast<size_t>(threads * room));
     const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
     const int64_t values = a.heads * a.value_width;
@@ -272,10 +292,10 @@ template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t
 #pragma omp for schedule(dynamic, a.heads)
         for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
             const Head<T> at(a, task);
-            const int64_t n = at.n, m = at.m, nw = whole(n);
+            const int64_t n = at.n, m = at.m;
             Scratch scratch{mine};
             float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *v = scratch.take(m * dv);
-            float *q_t = scratch.take(dk * nw), *p = scratch.take(m * nw), *o = scratch.take(n * dv);
+            float *q_t = scratch.take(dk * QUERIES), *p = scratch.take(m * QUERIES), *o = scratch.take(n * dv);
             unpack(at.query, a.query_stride, at.query_bias, scale, n, a.key_width, q);
             unpack(at.key, a.key_stride, at.key_bias, 1.0f, m, a.key_width, k);
             unpack(at.value, a.value_stride, at.value_bias, 1.0f, m, a.value_width, v);
@@ -283,13 +303,17 @@ template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t
                 fetch_inputs(a, at.sentence + threads, at.head);
                 fetch<TO_WRITE>(out, out_stride, values, a.query_offsets, at.sentence + threads, at.head, a.heads);
             }
-            weigh(a, at, q, k, q_t, p);
-            if (a.dropout.threshold) {
-                const WeightDropout<T> dropout(a, at);
-                for (int64_t i = 0; i < nw; i += LANES)
-                    for (int64_t j = 0; j < m; ++j) store(p + j * nw + i, lanes_of(p + j * nw + i) * dropout(i, j));
+            for (int64_t first = 0; first < n; first += QUERIES) {
+                const Block of = block_of(a, at, first);
+                const int64_t nw = whole(of.n);
+                weigh(a, of, q + first * dk, k, q_t, p);
+                if (a.dropout.threshold) {
+                    const WeightDropout<T> dropout(a, at);
+                    for (int64_t place = 0; place < of.m * nw; place += LANES)
+                        store(p + place, lanes_of(p + place) * dropout(first + place % nw, place / nw));
+                }
+                multiply<true, REPLACE>(p, nw, v, dv, o + first * dv, dv, of.n, of.m, dv);
             }
-            multiply<true>(p, nw, v, dv, o, dv, n, m, dv);
             T *const into = out + at.first_query * out_stride + at.head * a.value_width;
             pack(o, 1.0f, n, a.value_width, into, out_stride, nullptr);
         }
@@ -303,8 +327,8 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
                         T *grad_value, float *grad_query_bias, float *grad_key_bias, float *grad_value_bias,
                         int threads) {
     const int64_t n_most = longest(a.query_offsets, a.sentences), m_most = longest(a.key_offsets, a.sentences);
-    const int64_t dk = whole(a.key_width), dv = whole(a.value_width), wide = whole(n_most);
-    const int64_t room = n_most * (2 * dk + dv) + m_most * (2 * dk + 2 * dv + 3 * wide) + (dk + dv) * wide;
+    const int64_t dk = whole(a.key_width), dv = whole(a.value_width);
+    const int64_t room = n_most * (2 * dk + dv) + m_most * (2 * dk + 2 * dv + 3 * QUERIES) + (dk + dv) * QUERIES;
     std::vector<float> memory(static_cast<size_t>(threads * room));
     const float scale = 1.0f / std::sqrt(static_cast<float>(a.key_width));
     const int64_t keys = a.heads * a.key_width, values = a.heads * a.value_width, width = 2 * keys + values;
@@ -316,11 +340,11 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
 #pragma omp for schedule(dynamic, a.heads)
         for (int64_t task = 0; task < a.sentences * a.heads; ++task) {
             const Head<T> at(a, task);
-            const int64_t n = at.n, m = at.m, nw = whole(n);
+            const int64_t n = at.n, m = at.m;
             Scratch scratch{mine};
             float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *v = scratch.take(m * dv);
-            float *g = scratch.take(n * dv), *q_t = scratch.take(dk * nw), *g_t = scratch.take(dv * nw);
-            float *p = scratch.take(m * nw), *s = scratch.take(m * nw), *dropped = p;
+            float *g = scratch.take(n * dv), *q_t = scratch.take(dk * QUERIES), *g_t = scratch.take(dv * QUERIES);
+            float *p = scratch.take(m * QUERIES), *s = scratch.take(m * QUERIES), *kept = scratch.take(m * QUERIES);
             float *into_q = scratch.take(n * dk), *into_k = scratch.take(m * dk), *into_v = scratch.take(m * dv);
             const T *const from = grad + at.first_query * grad_stride + at.head * a.value_width;
             unpack(at.query, a.query_stride, at.query_bias, scale, n, a.key_width, q);
@@ -334,29 +358,33 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
                 fetch<TO_WRITE>(grad_key, a.key_stride, keys, a.key_offsets, next, at.head, a.heads);
                 fetch<TO_WRITE>(grad_value, a.value_stride, values, a.key_offsets, next, at.head, a.heads);
             }
-            weigh(a, at, q, k, q_t, p);
-            transpose(g, dv, n, a.value_width, g_t, nw);
-            multiply<false>(v, dv, g_t, nw, s, nw, m, a.value_width, nw);
-            if (a.dropout.threshold) {
-                const WeightDropout<T> dropout(a, at);
-                dropped = scratch.take(m * nw);
-                for (int64_t i = 0; i < nw; i += LANES)
-                    for (int64_t j = 0; j < m; ++j) {
-                        const int64_t place = j * nw + i;
-                        const Lanes factors = dropout(i, j);
+            std::fill(into_k, into_k + m * dk, 0.0f);
+            std::fill(into_v, into_v + m * dv, 0.0f);
+            for (int64_t first = 0; first < n; first += QUERIES) {
+                const Block of = block_of(a, at, first);
+                const int64_t nw = whole(of.n), all = of.m * nw;
+                const float *dropped = p;
+                weigh(a, of, q + first * dk, k, q_t, p);
+                transpose(g + first * dv, dv, of.n, a.value_width, g_t, nw);
+                multiply<false, REPLACE>(v, dv, g_t, nw, s, nw, of.m, a.value_width, nw);
+                if (a.dropout.threshold) {
+                    const WeightDropout<T> dropout(a, at);
+                    for (int64_t place = 0; place < all; place += LANES) {
+                        const Lanes factors = dropout(first + place % nw, place / nw);
                         store(s + place, lanes_of(s + place) * factors);
-                        store(dropped + place, lanes_of(p + place) * factors);
+                        store(kept + place, lanes_of(p + place) * factors);
                     }
+                    dropped = kept;
+                }
+                for (int64_t i = 0; i < nw; i += LANES) {
+                    Lanes mean = {};
+                    for (int64_t x = i; x < all; x += nw) mean += lanes_of(p + x) * lanes_of(s + x);
+                    for (int64_t x = i; x < all; x += nw) store(s + x, lanes_of(p + x) * (lanes_of(s + x) - mean));
+                }
+                multiply<false, ADD>(dropped, nw, g + first * dv, dv, into_v, dv, of.m, of.n, dv);
+                multiply<true, REPLACE>(s, nw, k, dk, into_q + first * dk, dk, of.n, of.m, dk);
+                multiply<false, ADD>(s, nw, q + first * dk, dk, into_k, dk, of.m, of.n, dk);
             }
-            for (int64_t i = 0; i < nw; i += LANES) {
-                Lanes mean = {};
-                for (int64_t j = 0; j < m; ++j) mean += lanes_of(p + j * nw + i) * lanes_of(s + j * nw + i);
-                for (int64_t j = 0; j < m; ++j)
-                    store(s + j * nw + i, lanes_of(p + j * nw + i) * (lanes_of(s + j * nw + i) - mean));
-            }
-            multiply<false>(dropped, nw, g, dv, into_v, dv, m, n, dv);
-            multiply<true>(s, nw, k, dk, into_q, dk, n, m, dk);
-            multiply<false>(s, nw, q, dk, into_k, dk, m, n, dk);
             float *sums = bias_sums.data() + (at.sentence * a.heads + at.head) * (2 * a.key_width + a.value_width);
             const int64_t hk = at.head * a.key_width, hv = at.head * a.value_width;
             pack(into_q, scale, n, a.key_width, grad_query + at.first_query * a.query_stride + hk, a.query_stride, sums);
