@@ -136,6 +136,10 @@ prove-regularisation: $(READY) ## BPE-dropout, R-Drop, a running mean of the wei
 prove-loss: $(READY) ## what the kernels cost in loss: 500 updates in bfloat16 against the plain model in float32, three seeds (half an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_loss.py
 
+.PHONY: prove-wmt14
+prove-wmt14: $(READY) ## the recipes of the paper's two models, ten updates each, from raw news text to a score (half an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_wmt14.py
+
 prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_ro_en.py
 
