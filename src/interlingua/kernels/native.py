@@ -10,10 +10,11 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -196,16 +197,39 @@ def _compile(command: list[str], path: Path) -> None:
     """Put the library at ``path``, whole or not at all; several processes may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         objects = [str(Path(scratch) / f"{source.stem}.o") for source in _SOURCES]
-        with ThreadPoolExecutor() as together:
-            steps = [
-                [*command, "-fopenmp", "-c", str(source), "-o", made]
-                for source, made in zip(_SOURCES, objects, strict=True)
-            ]
-            list(together.map(_run, steps))
+        _run_together(
+            [*command, "-fopenmp", "-c", str(source), "-o", made]
+            for source, made in zip(_SOURCES, objects, strict=True)
+        )
         with replace_file(path) as made:
             linked = Path(scratch) / path.name
             _run([command[0], "-shared", *objects, "-o", str(linked)])
             made.write(linked.read_bytes())
+
+
+def _run_together(commands: Iterable[list[str]]) -> None:
+    """Run compilers side by side; whoever is told to stop meanwhile does not wait for them."""
+    with ExitStack() as started:
+        running = []
+        for command in commands:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            )
+            started.enter_context(process)
+            started.callback(_end, process)  # which comes first
+            running.append(process)
+        for process in running:
+            output, errors = process.communicate(timeout=_PATIENCE)
+            if process.returncode != 0:
+                raise subprocess.CalledProcessError(
+                    process.returncode, process.args, output, errors
+                )
+
+
+def _end(compiler: subprocess.Popen[bytes]) -> None:
+    """End a compiler that is still at work, and what it has started."""
+    if compiler.poll() is None:
+        os.killpg(compiler.pid, signal.SIGTERM)
 
 
 def _run(command: list[str]) -> bytes:

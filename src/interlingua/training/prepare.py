@@ -239,7 +239,8 @@ def _word_vectors(config: RunConfig, folder: RunFolder) -> Path | None:
 
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
     """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
-    for name in ("weights", "temperature", "tags", "directions", "valid_directions"):
+    mixed = ("weights", "temperature", "tags", "directions", "valid_directions")
+    for name in (*mixed, "noise", "denoise", "denoise_span", "denoise_reach", "mask"):
         if getattr(before, name) != getattr(now, name):
             raise ConfigError(
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "

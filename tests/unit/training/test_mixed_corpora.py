@@ -160,7 +160,7 @@ def test_an_epoch_may_be_empty_but_not_every_one(files: dict[str, tuple[Path, ..
             next(replace(training, weights=weights).batches(Cursor()))
 
 
-@pytest.mark.parametrize("change", [{"weights": [1, 3]}, {"tags": ["", "<x>"]}])
+@pytest.mark.parametrize("change", [{"weights": [1, 3]}, {"tags": ["", "<x>"]}, {"noise": 0.3}])
 def test_a_run_that_has_begun_keeps_its_mixture(
     files: dict[str, tuple[Path, ...]], change: dict[str, object]
 ) -> None:
