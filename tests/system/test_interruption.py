@@ -1,6 +1,7 @@
 """A run that is killed or told to stop at any moment ends as one that nobody touched, to the last bit."""
 
 import random
+import shutil
 import signal
 from pathlib import Path
 
@@ -74,3 +75,26 @@ def test_a_corpus_that_changed_under_the_run_is_refused(
     assert "another text than train.ro and its companions" in told
     assert "--fresh" in told
     assert {path: path.read_bytes() for path in Path("run/checkpoints").rglob("*.*")} == before
+
+
+def test_a_model_folder_that_is_gone_or_damaged_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.ro").write_text("".join(f"casa {n}\n" for n in range(60)))
+    Path("train.en").write_text("".join(f"house {n}\n" for n in range(60)))
+    command = (
+        "train --source train.ro --target train.en --run-dir run --model.preset tiny --training.threads 1 "
+        "--training.validate-sentences 1 --training.validate-every 1 --training.steps 3"
+    ).split()
+    assert main(command) == 0
+    weights = Path("run/model/model.safetensors")
+    before = weights.read_bytes()
+    shutil.rmtree("run/model")
+    assert main(command) == 0
+    assert weights.read_bytes() == before
+    assert "run/model: does not exist; it is written again" in capsys.readouterr().err
+    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    assert main(command) == 0
+    assert weights.read_bytes() == before
+    assert "it is written again, with the weights of step" in capsys.readouterr().err

@@ -182,8 +182,9 @@ class Trainer:
         is_counted = self.workers.is_first and not measured.suspects
         with self.changing:
             self.is_whole = False
+            hopeless = None
             if measured.suspects:
-                self._leave_out(step, measured)
+                hopeless = self._leave_out(step, measured)
             else:
                 for group in self.optimizer.param_groups:
                     group["lr"] = self.learning_rate(step)
@@ -199,6 +200,8 @@ class Trainer:
             )
             self.is_whole = True
             record(measured)
+        if hopeless:
+            raise hopeless
         self.optimizer.zero_grad(set_to_none=True)
         return measured
 
@@ -225,23 +228,28 @@ class Trainer:
         for name, mean in self._mean_weights().items():
             mean.lerp_(now[name], 1 - decay)
 
-    def _leave_out(self, step: int, measured: Measured) -> None:
-        """Report an update that cannot be made, or end the run."""
+    def _leave_out(self, step: int, measured: Measured) -> TrainingError | None:
+        """Report an update that cannot be made; return the error that ends the run, if it is to end."""
         in_a_row = self.state.skipped_in_a_row + 1
-        pairs = ", ".join(f"{pair:,}" for pair in measured.suspects[:10])
-        more = len(measured.suspects) - 10
+        skipped = self.state.skipped + 1
+        self.state = replace(self.state, skipped=skipped, skipped_in_a_row=in_a_row)
+        shown = measured.suspects[:10]
+        more = len(measured.suspects) - len(shown)
         found = (
             f"step {step:,}: the loss is {measured.loss} and the gradient's norm {measured.norm} "
-            f"(training pairs {pairs}{f' and {more:,} more' if more > 0 else ''}, counted from 0)"
+            f"(training pairs {', '.join(f'{pair:,}' for pair in shown)}{f' and {more:,} more' if more else ''}, counted "
+            f"from 0: lines {', '.join(f'{self.data.shards.line(pair):,}' for pair in shown)} of the text)"
         )
         if self.config.non_finite == "stop" or in_a_row >= MOST_SKIPPED:
             again = "" if in_a_row == 1 else f", the {in_a_row}th in a row"
-            raise TrainingError(
+            return TrainingError(
                 f"{found}{again}; the weights were left as they were. Lower training.peak_learning_rate or "
-                "lengthen training.warmup_steps, then run the same command again: it resumes from the last checkpoint"
+                "lengthen training.warmup_steps, then run the same command again: it resumes from the last checkpoint. If "
+                "that ends the same way, its weights are spoilt: delete the newest folder in the run's checkpoints, and it "
+                "resumes from the one before, or use --fresh"
             )
-        self.state = replace(self.state, skipped=self.state.skipped + 1, skipped_in_a_row=in_a_row)
-        self.say(f"{found}; this update is left out, {self.state.skipped:,} so far in this run")
+        self.say(f"{found}; this update is left out, {skipped:,} so far in this run")
+        return None
 
     def run(
         self,

@@ -11,14 +11,14 @@ from rich.console import Console
 from torch import Tensor
 
 from interlingua.checkpoints.average import average_weights
-from interlingua.checkpoints.manifest import listed_sha256
+from interlingua.checkpoints.manifest import check_manifest, listed_sha256
 from interlingua.checkpoints.model_folder import BuildModel, build, check_parts
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
-from interlingua.errors import InterlinguaError
+from interlingua.errors import InterlinguaError, ModelError
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.kernels import native
 from interlingua.model.building import build_encoder_decoder
@@ -285,6 +285,8 @@ class _Run:
         if checkpoint:
             self.trainer.resume(checkpoint)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
+            if self.workers.is_first and self.trainer.best.step:
+                self._mend_model()
         elif self.prepared.start:
             self._take_start(self.prepared.start)
         elif self.prepared.word_vectors:
@@ -307,6 +309,25 @@ class _Run:
                 processes=self.workers.size,
             )
         return checkpoint
+
+    def _mend_model(self) -> None:
+        """Write the model folder again if it is gone or damaged: the best weights, or if they are not kept the present ones."""
+        try:
+            check_manifest(self.folder.model)
+            return
+        except ModelError as error:
+            reason = error if self.folder.model.exists() else f"{self.folder.model}: does not exist"
+        step, weights = self.trainer.state.step, parameters_of(self.trainer.judged)
+        if self.trainer.best.step in self.store.whole_steps():
+            best = self.store.load(self.trainer.best.step)
+            step = best.step
+            weights = {
+                name: best.moments.get(f"mean/{name}", best.weights[name]) for name in weights
+            }
+        self._write_model(
+            weights, read_validation(self.folder.metrics, step), f"those of step {step:,}"
+        )
+        self.progress.say(f"{reason}; it is written again, with the weights of step {step:,}")
 
     def _ways_to_compute(self) -> str:
         if self.prepared.config.training.plain:

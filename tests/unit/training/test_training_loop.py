@@ -23,6 +23,7 @@ from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training import gradients
 from interlingua.training.data import Cursor, TrainingData
+from interlingua.training.gradients import Measured
 from interlingua.training.loop import Trainer
 from interlingua.training.objective import batch_loss
 
@@ -114,8 +115,11 @@ def test_a_loss_that_is_not_a_number_changes_nothing(data: TrainingData) -> None
     with torch.no_grad():
         trainer.model.decoder.layers[0].feed_forward.inner.bias[0] = float("inf")
     before = {name: tensor.clone() for name, tensor in parameters_of(trainer.model).items()}
-    with pytest.raises(TrainingError, match=r"step 2.*peak_learning_rate"):
-        advance(trainer, 1)
+    recorded: list[Measured] = []
+    batches, cursor = next(trainer._groups())
+    with pytest.raises(TrainingError, match=r"step 2.*lines.*peak_learning_rate"):
+        trainer.update(batches, cursor, recorded.append)
+    assert recorded[0].suspects  # what is to blame is in the record, too
     for name, tensor in parameters_of(trainer.model).items():
         assert torch.equal(tensor, before[name]), name
 
