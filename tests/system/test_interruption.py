@@ -72,7 +72,7 @@ def test_a_corpus_that_changed_under_the_run_is_refused(
     target.write_text(target.read_text().replace("house 7\n", "house 8\n"))
     assert main([*command.split(), "2"]) == 2
     told = capsys.readouterr().err
-    assert "another text than train.ro and its companions" in told
+    assert "another text than train.en holds now" in told
     assert "--fresh" in told
     assert {path: path.read_bytes() for path in Path("run/checkpoints").rglob("*.*")} == before
 
@@ -83,10 +83,25 @@ def test_a_model_folder_that_is_gone_or_damaged_is_written_again(
     monkeypatch.chdir(tmp_path)
     Path("train.ro").write_text("".join(f"casa {n}\n" for n in range(60)))
     Path("train.en").write_text("".join(f"house {n}\n" for n in range(60)))
-    command = (
-        "train --source train.ro --target train.en --run-dir run --model.preset tiny --training.threads 1 "
-        "--training.validate-sentences 1 --training.validate-every 1 --training.steps 3"
-    ).split()
+    command = [
+        "train",
+        "--source",
+        "train.ro",
+        "--target",
+        "train.en",
+        "--run-dir",
+        "run",
+        "--model.preset",
+        "tiny",
+        "--training.threads",
+        "1",
+        "--training.validate-sentences",
+        "1",
+        "--training.validate-every",
+        "1",
+        "--training.steps",
+        "3",
+    ]
     assert main(command) == 0
     weights = Path("run/model/model.safetensors")
     before = weights.read_bytes()

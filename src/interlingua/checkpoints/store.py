@@ -16,9 +16,9 @@ from typing import Any
 
 from torch import Tensor
 
-from interlingua.checkpoints.manifest import check_manifest, read_back, write_manifest
+from interlingua.checkpoints.manifest import MANIFEST, check_manifest, read_back, write_manifest
 from interlingua.checkpoints.weights import read_tensors, write_tensors
-from interlingua.errors import ModelError
+from interlingua.errors import ModelError, OutputError
 from interlingua.files import remove_folder, replace_folder
 
 __all__ = ["Checkpoint", "CheckpointStore"]
@@ -40,6 +40,8 @@ class CheckpointStore:
     """The folder of checkpoints of one run."""
 
     def __init__(self, folder: Path, keep: int) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: is a file where the checkpoints belong; move it away")
         self.folder = folder
         self.keep = keep
         self._known_whole: set[int] = set()
@@ -125,6 +127,10 @@ class CheckpointStore:
         return read_tensors(self.path(step) / _WEIGHTS)
 
     def _check(self, step: int) -> None:
+        if not (self.path(step) / MANIFEST).exists():
+            raise ModelError(
+                f"{self.path(step)}: has no {MANIFEST}, which is written last: it is not whole"
+            )
         check_manifest(self.path(step), needed=(_WEIGHTS, _MOMENTS, _STATE))
         self._known_whole.add(step)
 

@@ -35,6 +35,7 @@ from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
 __all__ = [
     "RunCorpus",
+    "changed_since",
     "is_locked_to",
     "kept_identity",
     "languages_of",
@@ -412,12 +413,23 @@ def lock_corpus(
 
 def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints) -> bool:
     """Tell whether a run was made from these files, wherever they lie now: what they hold decides."""
+    return changed_since(folder, files, prints) == ()
+
+
+def changed_since(
+    folder: RunFolder, files: Sequence[Path], prints: Prints
+) -> tuple[Path, ...] | None:
+    """Return which of these files hold something else than those that a run was made from; None: it had not so many."""
     try:
         locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
         before = [entry["sha256"] for entry in locked.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
-    return before == [entry["sha256"] for entry in _in_order(files, prints).values()]
+        return None
+    now = [entry["sha256"] for entry in _in_order(files, prints).values()]
+    if len(before) != len(now):
+        return None
+    pairs = zip(files, before, now, strict=True)
+    return tuple(path for path, was, is_now in pairs if was != is_now)
 
 
 def _in_order(files: Sequence[Path], prints: Prints) -> dict[str, FileFingerprint]:

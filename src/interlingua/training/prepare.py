@@ -28,7 +28,7 @@ from interlingua.training.automatic import (
 )
 from interlingua.training.corpus_of_run import (
     RunCorpus,
-    is_locked_to,
+    changed_since,
     languages_of,
     read_corpus,
 )
@@ -138,11 +138,12 @@ def prepare_locked(
     """
     earlier = earlier_config(folder)
     corpus = corpus or read_corpus(config, folder, say, writes=writes)
-    same_corpus = is_locked_to(folder, corpus.files, corpus.prints)
+    changed = changed_since(folder, corpus.files, corpus.prints)
+    same_corpus = changed == ()
     if folder.has_checkpoints() and not same_corpus:
         raise ConfigError(
-            f"{folder.path}: was started with another text than {corpus.named[0]} and its companions "
-            "hold now; use --fresh to start anew, or another --run-dir"
+            f"{folder.path}: was started with another text than {_in_words(corpus, changed)} now; "
+            "use --fresh to start anew, or another --run-dir"
         )
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
@@ -235,6 +236,15 @@ def _word_vectors(config: RunConfig, folder: RunFolder) -> Path | None:
     """Return where a run keeps the vectors of words that its embeddings begin as, if any."""
     start = config.start
     return folder.start / NAME if start.source_vectors or start.target_vectors else None
+
+
+def _in_words(corpus: RunCorpus, changed: tuple[Path, ...] | None) -> str:
+    """Name the files that hold another text, if they are those that the user named."""
+    if not changed or len(corpus.named) != len(corpus.files):
+        return f"{corpus.named[0]} and its companions hold"
+    named = dict(zip(corpus.files, corpus.named, strict=True))
+    names = " and ".join(str(named[path]) for path in changed)
+    return f"{names} {'holds' if len(changed) == 1 else 'hold'}"
 
 
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:

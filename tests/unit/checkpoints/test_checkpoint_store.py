@@ -169,3 +169,21 @@ def test_a_file_in_the_way_of_a_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"), replace_file(tmp_path / "file" / "out.txt"):
         pass
+
+
+def test_one_without_its_manifest_is_called_not_whole(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
+    save(store, 1, 1.0)
+    (save(store, 2, 2.0) / "manifest.json").unlink()
+    said: list[str] = []
+    checkpoint = store.latest(said.append)
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+    assert "has no manifest.json, which is written last" in said[0]
+
+
+def test_a_file_where_the_checkpoints_belong_is_told_at_once(tmp_path: Path) -> None:
+    place = tmp_path / "checkpoints"
+    place.touch()
+    with pytest.raises(OutputError, match="is a file where the checkpoints belong"):
+        CheckpointStore(place, keep=1)
