@@ -425,11 +425,11 @@ def changed_since(
         before = [entry["sha256"] for entry in locked.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    now = [entry["sha256"] for entry in _in_order(files, prints).values()]
+    now = _in_order(files, prints)
     if len(before) != len(now):
         return None
-    pairs = zip(files, before, now, strict=True)
-    return tuple(path for path, was, is_now in pairs if was != is_now)
+    pairs = zip(now.items(), before, strict=True)
+    return tuple(Path(name) for (name, entry), was in pairs if was != entry["sha256"])
 
 
 def _in_order(files: Sequence[Path], prints: Prints) -> dict[str, FileFingerprint]:
