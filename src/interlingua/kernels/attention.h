@@ -182,6 +182,13 @@ template <class T> struct Head {
     }
 };
 
+template <class T>
+inline void unpack_head(const Attention<T> &a, const Head<T> &at, float scale, float *q, float *k, float *v) {
+    unpack(at.query, a.query_stride, at.query_bias, scale, at.n, a.key_width, q);
+    unpack(at.key, a.key_stride, at.key_bias, 1.0f, at.m, a.key_width, k);
+    unpack(at.value, a.value_stride, at.value_bias, 1.0f, at.m, a.value_width, v);
+}
+
 // While one head of a sentence is computed, a share of what all heads of a later one read is fetched: the rows of a single
 // head lie far apart, those of all of them side by side.
 template <class T> inline void fetch_inputs(const Attention<T> &a, int64_t sentence, int64_t head) {
@@ -296,9 +303,7 @@ template <class T> void attention_forward(const Attention<T> &a, T *out, int64_t
             Scratch scratch{mine};
             float *q = scratch.take(n * dk), *k = scratch.take(m * dk), *v = scratch.take(m * dv);
             float *q_t = scratch.take(dk * QUERIES), *p = scratch.take(m * QUERIES), *o = scratch.take(n * dv);
-            unpack(at.query, a.query_stride, at.query_bias, scale, n, a.key_width, q);
-            unpack(at.key, a.key_stride, at.key_bias, 1.0f, m, a.key_width, k);
-            unpack(at.value, a.value_stride, at.value_bias, 1.0f, m, a.value_width, v);
+            unpack_head(a, at, scale, q, k, v);
             if (at.sentence + threads < a.sentences) {
                 fetch_inputs(a, at.sentence + threads, at.head);
                 fetch<TO_WRITE>(out, out_stride, values, a.query_offsets, at.sentence + threads, at.head, a.heads);
@@ -347,9 +352,7 @@ void attention_backward(const Attention<T> &a, const T *grad, int64_t grad_strid
             float *p = scratch.take(m * QUERIES), *s = scratch.take(m * QUERIES), *kept = scratch.take(m * QUERIES);
             float *into_q = scratch.take(n * dk), *into_k = scratch.take(m * dk), *into_v = scratch.take(m * dv);
             const T *const from = grad + at.first_query * grad_stride + at.head * a.value_width;
-            unpack(at.query, a.query_stride, at.query_bias, scale, n, a.key_width, q);
-            unpack(at.key, a.key_stride, at.key_bias, 1.0f, m, a.key_width, k);
-            unpack(at.value, a.value_stride, at.value_bias, 1.0f, m, a.value_width, v);
+            unpack_head(a, at, scale, q, k, v);
             unpack<T>(from, grad_stride, nullptr, 1.0f, n, a.value_width, g);
             if (const int64_t next = at.sentence + threads; next < a.sentences) {
                 fetch_inputs(a, next, at.head);
