@@ -40,8 +40,9 @@ class CheckpointStore:
     """The folder of checkpoints of one run."""
 
     def __init__(self, folder: Path, keep: int) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: is a file where the checkpoints belong; move it away")
+        with contextlib.suppress(OSError):  # what cannot be looked at now, reading and saving report
+            if folder.is_file():
+                raise OutputError(f"{folder}: is a file where the checkpoints belong; move it away")
         self.folder = folder
         self.keep = keep
         self._known_whole: set[int] = set()
