@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine, record
+from prove_commands import corpora, describe_machine, has_bfloat16, record
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -33,7 +33,6 @@ NEAR_OF_MANY = 0.95
 LIMIT_MUST = 0.30
 LIMITED = "a, beam 4"
 """The row that is held to the machine's own limit."""
-FLOPS_BF16 = "bf16"
 MOST_ALONE = {"trained": 200, "base": 100}
 """How many sentences are translated one at a time: the base model takes a tenth of a second for each."""
 
@@ -249,9 +248,10 @@ def ways_of(row: Row, threads: int) -> list[Way]:
     """Return every way to be tried for one row."""
     single = row.kind == "single"
     forced = dict(row.environment)
+    halves = ("bfloat16",) if has_bfloat16() else ()
     ours = [
         Way("Interlingua", {"dtype": dtype, "batch": batch})
-        for dtype in ("float32", "bfloat16", "int8")
+        for dtype in ("float32", *halves, "int8")
         for batch in ((4096,) if single else (2048, 4096, 8192))
         if not (dtype == "bfloat16" and forced)
     ]
@@ -280,7 +280,7 @@ def ways_of(row: Row, threads: int) -> list[Way]:
     if any(one.theirs[0] == HF for one in row.requirements):
         ways += [
             Way(HF, {"dtype": dtype, "batch": batch})
-            for dtype in ("float32", "bfloat16")
+            for dtype in ("float32", *halves)
             for batch in (32, 100)
         ]
     return ways
@@ -365,10 +365,10 @@ def measure_row(
         tasks[system].write_text(json.dumps(task))
     keyed = {way.name(): way for way in ways_of(row, arguments.threads)}
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in keyed}
-    peaks: list[dict[str, float]] = []
+    peaks: list[float] = []
     contenders = list(keyed)
     for _ in range(arguments.rounds):
-        if row.name == LIMITED:
+        if row.name == LIMITED and has_bfloat16():
             peaks.append(peak_of(arguments.threads))
         for name in contenders:
             way = keyed[name]
@@ -407,12 +407,11 @@ def near_best(
     return [name for name in contenders if name in kept]
 
 
-def peak_of(threads: int) -> dict[str, float]:
-    """Measure the machine's best matrix products."""
-    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads)]
+def peak_of(threads: int) -> float:
+    """Measure the machine's best matrix products in bfloat16, in FLOP a second."""
+    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads), "bf16"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    return float(done.stdout)
 
 
 def flops_of(row: Row, ours: Path, sentences: int) -> float:
@@ -531,8 +530,7 @@ def memory_and_limit(
     if half:
         flops = flops_of(row, models["Interlingua"], 200)
         shares = [
-            found["speed"] * flops / peak[FLOPS_BF16]
-            for found, peak in zip(results[half], peaks, strict=False)
+            found["speed"] * flops / peak for found, peak in zip(results[half], peaks, strict=False)
         ]
         share = statistics.median(shares)
         facts.append(

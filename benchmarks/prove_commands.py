@@ -18,6 +18,7 @@ import torch
 
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import Comparison, compare
+from interlingua.hardware import choose_dtype
 
 __all__ = [
     "Timed",
@@ -27,6 +28,7 @@ __all__ = [
     "describe_machine",
     "evaluate",
     "first_pairs",
+    "has_bfloat16",
     "held_out",
     "length_flags",
     "mean_bleu",
@@ -173,15 +175,25 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def describe_machine() -> str:
-    """Say what the numbers depend on."""
+    """Say what the numbers depend on; cloud machines of one name differ in what their processors can do."""
     model = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-                break
+        first = cpuinfo.read_text().split("\n\n")[0].splitlines()
+        said = {
+            key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first)
+        }
+        flags = said.get("flags", "").split()
+        widest = [flag for flag in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if flag in flags]
+        if "model name" in said:
+            family = f"family {said.get('cpu family', '?')}, model {said.get('model', '?')}"
+            model = f"{said['model name']} ({', '.join([family, *widest[:1]])})"
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+
+
+def has_bfloat16() -> bool:
+    """Tell whether the processor multiplies in bfloat16; without such instructions torch takes minutes for a step."""
+    return choose_dtype("auto", torch.device("cpu")) is torch.bfloat16
 
 
 def record(title: str, command: str, table: str) -> None:

@@ -2,8 +2,8 @@
 
 Every system trains on the same ids (Multi30k English-German, joint BPE of 8,000, at most 4,096 padded tokens a side),
 pads its own batches in the step, and is timed by the same clock. Rounds are interleaved, so that a noisy minute hits all;
-a ratio is taken within a round, and the median over rounds is reported with its spread. Each row is recorded as soon as it is
-measured.
+a ratio is taken within a round, and the median over rounds is reported with its spread. Beside them each round times the
+step's matrix products alone, which no trainer passes. Each row is recorded as soon as it is measured.
 """
 
 import argparse
@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from peers.harness import SIZES
-from prove_commands import corpora, describe_machine, record
+from prove_commands import corpora, describe_machine, has_bfloat16, record
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -37,9 +37,13 @@ class Peer:
 
 PEERS = {
     "transformers MarianMTModel": Peer(
-        "marian.py", ("transformers==5.23.0",), ("fp32", "bf16", "bf16-compile")
+        "marian.py",
+        ("transformers==5.23.0",),
+        ("fp32", "fp32-compile", "bf16", "bf16-compile"),
     ),
-    "torch.nn.Transformer": Peer("torch_transformer.py", (), ("fp32", "bf16", "bf16-compile")),
+    "torch.nn.Transformer": Peer(
+        "torch_transformer.py", (), ("fp32", "fp32-compile", "bf16", "bf16-compile")
+    ),
     "JoeyNMT": Peer("joey.py", ("joeynmt==2.3.0", "importlib_metadata"), ("fp32", "bf16")),
     "Eole": Peer("eole_model.py", ("eole==0.6.4", "aiohttp"), ("fp32", "bf16")),
 }
@@ -53,7 +57,7 @@ class Row:
     size: str
     ours: str
     peers: str
-    """``all`` modes, or ``fp32`` only."""
+    """``all`` kinds of arithmetic, or ``fp32`` only."""
     must: float
     reach: float
     environment: tuple[tuple[str, str], ...] = ()
@@ -79,12 +83,16 @@ def main() -> None:
     arguments = _read_arguments()
     machine = describe_machine()
     print(machine)
+    if not has_bfloat16():
+        print(
+            "no instructions for bfloat16: every row is measured in float32, and shares are of that peak"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         batches = Path(scratch) / "batches.json"
         write_batches(batches, corpora() / "multi30k_en_de")
         pythons = {name: environment_of(name, peer) for name, peer in PEERS.items()}
         found, others = [], []
-        for row in ROWS:
+        for row in ROWS if has_bfloat16() else map(in_float32, ROWS):
             if not arguments.rows or row.name in arguments.rows:
                 found.append(measure_row(row, batches, pythons, arguments))
                 beside = requirements_of(found[-1])
@@ -101,10 +109,16 @@ def main() -> None:
     sys.exit(0 if all(met) else 1)
 
 
+def in_float32(row: Row) -> Row:
+    """Return a row as a processor without bfloat16 runs it."""
+    return replace(row, ours="fp32", peers="fp32")
+
+
 def record_row(name: str, table: str, arguments: argparse.Namespace) -> None:
     """Put one row into the record, with how it was measured."""
     how = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up, {arguments.steps} timed"
-    record(f"Training: {name}", "make bench-training", f"{how}.\n\n{table}")
+    machine = "" if has_bfloat16() else " (a processor without bfloat16)"
+    record(f"Training: {name}{machine}", "make bench-training", f"{how}.\n\n{table}")
 
 
 def _read_arguments() -> argparse.Namespace:
@@ -166,13 +180,12 @@ def flops_of(size: str, batches: Path, warmup: int, steps: int) -> float:
     return 3 * total
 
 
-def peak_of(row: Row, threads: int) -> dict[str, float]:
-    """Measure the machine's best matrix products in the row's environment."""
-    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads)]
+def peak_of(row: Row, threads: int) -> float:
+    """Measure the machine's best matrix products in the row's environment, in FLOP a second."""
+    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads), row.ours]
     environment = os.environ | dict(row.environment)
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    return float(done.stdout)
 
 
 def environment_of(name: str, peer: Peer) -> Path:
@@ -222,16 +235,18 @@ def measure_row(
         (name, mode): (pythons[name], peer.script)
         for name, peer in PEERS.items()
         for mode in peer.modes
-        if row.peers == "all" or mode == row.peers
+        if row.peers == "all" or mode.startswith(row.peers)
     }
     ours = ("Interlingua", row.ours)
     systems[ours] = (Path(sys.executable), "ours.py")
     rounds: dict[tuple[str, str], list[dict[str, Any]]] = {system: [] for system in systems}
     contenders = list(systems)
     flops = flops_of(row.size, batches, arguments.warmup, arguments.steps)
-    used = []
+    used, products = [], []
     for _ in range(arguments.rounds):
-        peak = peak_of(row, arguments.threads)[row.ours]
+        peak = peak_of(row, arguments.threads)
+        bare = run(Path(sys.executable), "products.py", row, row.ours, batches, arguments)
+        products.append(bare["tokens_a_second"])
         for system in contenders:
             python, script = systems[system]
             rounds[system].append(run(python, script, row, system[1], batches, arguments))
@@ -243,16 +258,18 @@ def measure_row(
         ]
     speeds = {s: [one["tokens_a_second"] for one in rounds[s]] for s in systems}
     best = max((s for s in contenders if s != ours), key=lambda s: statistics.median(speeds[s]))
-    pairs = zip(speeds[ours], speeds[best], strict=True)
-    ratios = [mine / theirs if theirs else 0.0 for mine, theirs in pairs]
     return {
         "name": row.name,
         "ours": " ".join(ours),
         "must": row.must,
         "reach": row.reach,
-        "ratio": spread(ratios),
+        "ratio": spread(ratios_of(speeds[ours], speeds[best])),
         "best_peer": " ".join(best) if speeds[best][0] else "none ran",
         "share_of_peak": spread(used),
+        "products_alone": {
+            "tokens_a_second": spread(products),
+            "ratio": spread(ratios_of(products, speeds[best])),
+        },
         "systems": {
             " ".join(system): {
                 "tokens_a_second": spread(speeds[system]),
@@ -304,12 +321,13 @@ def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str,
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     pair = [sys.executable, *launcher, alone[1]]
     steps = (str(arguments.warmup), str(arguments.steps))
+    mode = "bf16" if has_bfloat16() else "fp32"
     ratios = []
     for _ in range(arguments.rounds):
         speeds = []
         for command in (alone, pair):
             done = subprocess.run(
-                [*command, str(batches), "base", "bf16", "1", *steps],
+                [*command, str(batches), "base", mode, "1", *steps],
                 capture_output=True,
                 text=True,
                 env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -325,6 +343,12 @@ def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str,
         "must": f"{LEAST_SCALING}",
         "met": found["median"] >= LEAST_SCALING,
     }
+
+
+def ratios_of(ours: list[float], theirs: list[float]) -> list[float]:
+    """Return how many times the speed of the other each round saw; none where the other did not run."""
+    pairs = zip(ours, theirs, strict=True)
+    return [mine / other if other else 0.0 for mine, other in pairs]
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -354,15 +378,18 @@ def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     if rows:
         lines += [
             "",
-            "| row | ratio to the best peer | best peer | must | reach | share of the peak (MFU) |",
-            "|---|---|---|---|---|---|",
+            "| row | ratio to the best peer | best peer | must | reach | share of the peak (MFU) | "
+            "the products alone against the best peer |",
+            "|---|---|---|---|---|---|---|",
         ]
     for row in rows:
-        ratio = row["ratio"]
+        ratio, products = row["ratio"], row["products_alone"]
         lines.append(
             f"| {row['name']} | {ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}) | "
             f"{row['best_peer']} | {row['must']} | {row['reach']} | "
-            f"{row['share_of_peak']['median']:.0%} |"
+            f"{row['share_of_peak']['median']:.0%} | "
+            f"{products['ratio']['median']:.2f} ({products['ratio']['low']:.2f} to {products['ratio']['high']:.2f})"
+            f"{', below what must be: the limit' if products['ratio']['median'] < row['must'] else ''} |"
         )
     if others:
         lines += ["", "| what else must be met | measured | must |", "|---|---|---|"]

@@ -1,0 +1,49 @@
+"""What no trainer passes: the matrix products of the weights alone, forward and backward, with nothing between them.
+
+Every real token takes part and no padding; what is multiplied lies in memory before the clock starts. Attention, loss,
+dropout, normalisation and the optimizer cost nothing here, so that a step which does them is slower.
+"""
+
+import sys
+
+import torch
+from harness import measure, read_task
+
+from interlingua.hardware import prepare_cpu
+from interlingua.kernels.matrix_products import product
+
+prepare_cpu(int(sys.argv[4]))
+task = read_task()
+dtype = torch.bfloat16 if task.mode.startswith("bf16") else torch.float32
+d, f, layers = (task.sizes[name] for name in ("d_model", "d_ff", "layers"))
+LAYER = [(3 * d, d), (d, d), (f, d), (d, f)]
+"""The matrices of self-attention and feed-forward, each (width of what comes out, width of what goes in)."""
+
+
+def weights_of(shapes):
+    return [0.02 * torch.randn(out, into).to(dtype) for out, into in shapes]
+
+
+encoder = weights_of(layers * LAYER)
+memory = weights_of(layers * [(2 * d, d)])
+"""Keys and values of the cross-attention, from the encoder's tokens."""
+decoder = weights_of(layers * [*LAYER, (d, d), (d, d)] + [(task.vocabulary, d)])
+most = max(sum(len(ids) + 1 for ids in side) for batch in task.batches for side in batch)
+widths = {width for weight in (*encoder, *memory, *decoder) for width in weight.shape}
+values = {width: torch.randn(most, width).to(dtype) for width in widths}
+
+
+def step(batch):
+    """Multiply all that an update multiplies by weights: the output, the gradient of the input, that of the weight."""
+    sources, targets = (sum(len(ids) + 1 for ids in side) for side in batch)
+    for tokens, weights in ((sources, encoder), (sources, memory), (targets, decoder)):
+        for weight in weights:
+            product(values[weight.shape[1]][:tokens], weight.T)
+        for weight in reversed(weights):
+            out, into = (values[width][:tokens] for width in weight.shape)
+            product(out, weight)
+            product(out.T, into)
+    return 0.0
+
+
+measure(task, step)
