@@ -40,7 +40,7 @@ class CheckpointStore:
     """The folder of checkpoints of one run."""
 
     def __init__(self, folder: Path, keep: int) -> None:
-        with contextlib.suppress(OSError):  # what cannot be looked at now, reading and saving report
+        with contextlib.suppress(OSError):  # reading and saving tell what is wrong with the disk
             if folder.is_file():
                 raise OutputError(f"{folder}: is a file where the checkpoints belong; move it away")
         self.folder = folder
