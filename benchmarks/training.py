@@ -3,7 +3,7 @@
 Every system trains on the same ids (Multi30k English-German, joint BPE of 8,000, at most 4,096 padded tokens a side),
 pads its own batches in the step, and is timed by the same clock. Rounds are interleaved, so that a noisy minute hits all;
 a ratio is taken within a round, and the median over rounds is reported with its spread. Beside them each round times the
-step's matrix products alone, which no trainer passes. Each row is recorded as soon as it is measured.
+step's matrix products alone, which ours cannot pass. Each row is recorded as soon as it is measured.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""What no trainer passes: the matrix products of the weights alone, forward and backward, with nothing between them.
+"""What our trainer cannot pass: the matrix products of the weights alone, forward and backward, with nothing between them.
 
 Every real token takes part and no padding; what is multiplied lies in memory before the clock starts. Attention, loss,
-dropout, normalisation and the optimizer cost nothing here, so that a step which does them is slower.
+dropout, normalisation and the optimizer cost nothing here. A library with faster products would raise it.
 """
 
 import sys
