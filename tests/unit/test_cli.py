@@ -61,7 +61,7 @@ def fastest(limit: float, *arguments: str) -> float:
 
 def test_the_root_help_takes_less_than_a_quarter_of_a_second() -> None:
     """A sixth on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.19 s."""
-    assert fastest(0.15, "--help") < 0.25
+    assert fastest(0.25, "--help") < 0.25
 
 
 @pytest.mark.parametrize("name", ["train", "evaluate", "config"])
