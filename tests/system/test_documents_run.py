@@ -61,13 +61,13 @@ def without_untyped(text: str) -> str:
 
 
 def form(line: str) -> str:
-    """Return how a line looks: without its numbers, its verdicts, and the texts that a model wrote."""
+    """Return how a line looks: without its numbers, its verdicts, the texts that a model wrote, and what the processor chose."""
     line = re.sub(r"^(\d+ \|\|\| ).*?( \|\|\| )", r"\1\2", line.strip())
     line = re.sub(r"^(?!\d+ \|\|\|).* \|\|\| (?=[\d.]+$)", "||| ", line)
     line = re.sub(r"->\s+[^-+\d].*", "->", line)
     line = re.sub(r": (better|worse|no significant difference)$", "", line)
     line = re.sub(r"\(best so far\)|: kept$|; step \d+ is better and stays", "", line)
-    line = re.sub(r"kernels-[0-9a-f]+", "kernels", line)
+    line = re.sub(r"\b(bfloat16|float32) on cpu, kernels-[0-9a-f]+", "a type on cpu, kernels", line)
     line = re.sub(r"[-+]?\d[\d.,]*(e[-+]\d+)?|[†‡]", "#", line)
     return " ".join(re.sub("#+", "#", line).split())
 
