@@ -11,10 +11,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
 from interlingua.config import TrainingConfig
-from interlingua.errors import TrainingError
 from interlingua.hardware import autocast
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.dividing import whole
+from interlingua.training.lack_of_memory import halves, is_lack_of_memory
 from interlingua.training.objective import batch_loss
 from interlingua.training.workers import Workers
 
@@ -64,7 +64,7 @@ class GradientOfUpdate:
             try:
                 return self._compute(batches)
             except (RuntimeError, MemoryError) as error:
-                if not _is_lack_of_memory(error) or self.workers.size > 1:
+                if not is_lack_of_memory(error) or self.workers.size > 1:
                     raise
             self.model.zero_grad(set_to_none=True)
             batches = self._with_the_largest_halved(batches)
@@ -103,18 +103,12 @@ class GradientOfUpdate:
     def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
         largest = max(range(len(batches)), key=lambda i: batches[i].source.numel())
         batch = batches[largest]
-        rows = len(batch.pair_ids)
-        if rows == 1:
-            raise TrainingError(
-                f"pair {batch.pair_ids[0]:,} alone does not fit into memory; lower batching.max_length, "
-                "or take a smaller model"
-            )
+        parts = halves(batch)
         self.say(
-            f"a batch of {rows:,} pairs did not fit into memory and was halved; "
+            f"a batch of {len(batch.pair_ids):,} pairs did not fit into memory and was halved; "
             "if this is said often, lower batching.batch_tokens and raise training.accumulate"
         )
-        halves = [batch.rows(slice(0, rows // 2)), batch.rows(slice(rows // 2, None))]
-        return [*batches[:largest], *halves, *batches[largest + 1 :]]
+        return [*batches[:largest], *parts, *batches[largest + 1 :]]
 
 
 class _Objective(nn.Module):
@@ -146,10 +140,3 @@ class _Objective(nn.Module):
 
     if TYPE_CHECKING:
         __call__ = forward
-
-
-def _is_lack_of_memory(error: BaseException) -> bool:
-    """Recognise it: on a CPU torch raises a plain RuntimeError."""
-    return isinstance(
-        error, MemoryError | torch.OutOfMemoryError
-    ) or "can't allocate memory" in str(error)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from interlingua.batching.batch import Batch
 from interlingua.corpus.pairs import SentencePair
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
 from interlingua.hardware import autocast
@@ -16,6 +17,7 @@ from interlingua.model.attention_maps import record_attention
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import TrainingData
 from interlingua.training.directions_of_run import pairs_by_direction
+from interlingua.training.lack_of_memory import halves, is_lack_of_memory
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
@@ -194,15 +196,24 @@ class Validator:
 
     def _loss(self, model: EncoderDecoder) -> float | None:
         total, tokens = 0.0, 0
-        device = self.translator.device
         with torch.inference_mode():
             for batch in self.data.once():
                 if self.interrupted():
                     return None
-                with autocast(device, self.dtype):
-                    total += float(batch_loss(model, batch.to(device), 0.0, plain=self.plain))
+                total += self._loss_of(model, batch)
                 tokens += batch.num_target_tokens
         return total / max(tokens, 1)
+
+    def _loss_of(self, model: EncoderDecoder, batch: Batch) -> float:
+        """Return the summed loss of a batch, of its halves if it does not fit into memory."""
+        device = self.translator.device
+        try:
+            with autocast(device, self.dtype):
+                return float(batch_loss(model, batch.to(device), 0.0, plain=self.plain))
+        except (RuntimeError, MemoryError) as error:
+            if not is_lack_of_memory(error):
+                raise
+        return sum(self._loss_of(model, half) for half in halves(batch))
 
 
 def _shares(data: TrainingData, translator: Translator, num_sentences: int) -> list[_Share]:

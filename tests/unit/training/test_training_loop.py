@@ -14,18 +14,20 @@ from interlingua.batching.shards import write_shards
 from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.config import TrainingConfig
+from interlingua.config import DecodingConfig, TrainingConfig
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import TrainingError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
-from interlingua.training import gradients
+from interlingua.training import gradients, validation
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.gradients import Measured
 from interlingua.training.loop import Trainer
 from interlingua.training.objective import batch_loss
+from interlingua.training.validation import Validator
+from interlingua.translator import Translator
 
 PAIRS = [SentencePair(" ".join(f"{i * 7919:05}"), " ".join(f"{i:03}"), i + 1) for i in range(60)]
 SIZES = Architecture(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, dropout=0.2)
@@ -268,6 +270,44 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved_and_gives_the_same_upda
     assert split.loss == pytest.approx(whole.loss, rel=1e-5)
     for name, tensor in weights.items():
         torch.testing.assert_close(same_weights[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_a_validation_batch_that_does_not_fit_into_memory_is_halved_and_gives_the_same_loss(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = trainer_of(data)
+    translator = Translator(
+        trainer.model,
+        data.tokenizers,
+        source_lang="xx",
+        target_lang="yy",
+        decoding=DecodingConfig(),
+        device="cpu",
+        max_source_length=20,
+    )
+    validator = Validator(
+        data, translator, num_sentences=5, dtype=torch.float32, interrupted=lambda: False
+    )
+    whole = validator.measure(trainer.model)
+    sizes = []
+
+    def limited(model: object, batch: Batch, *rest: object, **more: object) -> torch.Tensor:
+        if len(batch.pair_ids) > most:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to ...")
+        sizes.append(len(batch.pair_ids))
+        return batch_loss(model, batch, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(validation, "batch_loss", limited)
+    most = 2
+    split = validator.measure(trainer.model)
+    assert whole is not None
+    assert split is not None
+    assert sum(sizes) == len(PAIRS)
+    assert max(sizes) <= 2
+    assert split[0].loss == pytest.approx(whole[0].loss, rel=1e-6)
+    most = 0
+    with pytest.raises(TrainingError, match=r"pair .* alone does not fit"):
+        validator.measure(trainer.model)
 
 
 def test_the_running_mean_follows_the_weights_and_survives_a_resume(
