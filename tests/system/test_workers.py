@@ -256,6 +256,35 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
     assert newest >= max(json.loads(line)["step"] for line in written)
 
 
+@pytest.mark.slow
+def test_sigterm_in_an_update_without_end_leaves_in_time_with_the_work_before_it(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    run = tmp_path / "run"
+    launcher = subprocess.Popen(
+        [*command(2, *corpus, "--run-dir", str(run)), "--training.accumulate", "1000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert launcher.stdout is not None
+        for line in launcher.stdout:
+            if "float32 on cpu" in line:
+                break
+        time.sleep(3)
+        launcher.send_signal(signal.SIGTERM)
+        told = time.monotonic()
+        output, _ = launcher.communicate(timeout=30)
+        took = time.monotonic() - told
+    finally:
+        launcher.kill()
+    assert "stopped by SIGTERM in the middle of its work" in output
+    assert "Traceback" not in output.partition("torch/distributed")[0]
+    assert took < 12
+    assert sorted(path.name for path in (run / "checkpoints").glob("step-*")) == ["step-0"]
+
+
 def wait_for(folder: Path, pattern: str) -> None:
     end = time.monotonic() + 60
     while not any(folder.glob(pattern)):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -137,6 +137,27 @@ class Trainer:
                 moments | means,
                 asdict(self.state) | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
             )
+
+    @contextmanager
+    def _rescued(self, stop: StopSignal, store: CheckpointStore) -> Iterator[None]:
+        """Save and leave from the middle of an update too, if it does not end soon after the signal.
+
+        Of several processes the first one has all that a checkpoint needs, and the others follow it. Where the model is divided
+        none has: there whoever stops them waits for the end of an update.
+        """
+        if self.learner is not self.model:
+            yield
+        elif self.workers.is_first:
+            with stop.rescued_by(lambda: self._rescue(store), self.changing):
+                yield
+        else:
+            with stop.rescued_by(lambda: None, nullcontext(), follows=True):
+                try:
+                    yield
+                except RuntimeError:  # the first one, which this one was waiting for, is gone
+                    if stop.number is None:
+                        raise
+                    raise SystemExit(128 + stop.number) from None
 
     def _rescue(self, store: CheckpointStore) -> None:
         if self.is_whole:
@@ -299,13 +320,7 @@ class Trainer:
         meter.restart(self.state)
         supply = self._groups()
         every = self.config.validate_every or 1000
-        # Of several processes none may go alone: there whoever stops them waits for the end of an update.
-        several = self.workers.size > 1
-        with (
-            nullcontext()
-            if several
-            else stop.rescued_by(lambda: self._rescue(store), self.changing)
-        ):
+        with self._rescued(stop, store):
             while (reason := self._finished(stop, until)) is None:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()

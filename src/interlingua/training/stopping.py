@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -42,7 +43,11 @@ class StopSignal:
 
     @contextmanager
     def rescued_by(
-        self, save: Callable[[], None], changing: AbstractContextManager[Any]
+        self,
+        save: Callable[[], None],
+        changing: AbstractContextManager[Any],
+        *,
+        follows: bool = False,
     ) -> Iterator[None]:
         """Save and leave even if the block, once told to stop, does not come to an end in time.
 
@@ -53,13 +58,15 @@ class StopSignal:
         Args:
             save: writes what must not be lost; it runs in another thread, while the block goes on.
             changing: a lock that the block holds whenever what ``save`` writes does not belong together.
+            follows: another process saves for this one, which gives it time to, and leaves without a word.
         """
         if self._pipe is None:
             yield
             return
         reading, writing = self._pipe
         over = threading.Event()
-        watch = threading.Thread(target=_rescue, args=(save, changing, over, reading), daemon=True)
+        rescue = partial(_rescue, save, changing, over, reading, follows=follows)
+        watch = threading.Thread(target=rescue, daemon=True)
         watch.start()
         try:
             yield
@@ -74,12 +81,14 @@ def _rescue(
     changing: AbstractContextManager[Any],
     over: threading.Event,
     reading: int,
+    *,
+    follows: bool,
 ) -> None:
     """Wait for a signal; if the block is not ``over`` some time after it, save and end the process."""
     number = 0
     while number not in STOPS and not over.is_set():
         number = os.read(reading, 1)[0]
-    if over.wait(RESCUE_SECONDS):
+    if over.wait(1.5 * RESCUE_SECONDS if follows else RESCUE_SECONDS):
         return
     with changing:  # a save that is under way may be all that the block still has to do
         pass
@@ -94,6 +103,8 @@ def _rescue(
             save()
         except InterlinguaError as error:
             status, words = error.exit_status, f"error: {error}"
+        if follows:
+            os._exit(status)
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
         print(words, file=sys.stderr, flush=True)
