@@ -299,7 +299,7 @@ def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False
     settings = run.load(config)
     from interlingua.training.plan import plan as plan_run
 
-    planned = plan_run(settings)
+    planned = plan_run(settings, say=note)
     say((planned.to_json() if json else planned.to_text()).rstrip("\n") + "\n")
 
 

@@ -7,7 +7,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
@@ -107,8 +107,10 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(config: RunConfig) -> Plan:
+def plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> Plan:
     """Make the choices of a run, try some updates and a validation, and reckon the whole.
+
+    ``say`` is told what is being tried: with a large model an update can take half a minute.
 
     Nothing is left behind: the probe works in a temporary folder. ``disk`` counts one checkpoint and one model more
     than stay, because the new one is written before the old one goes.
@@ -121,6 +123,7 @@ def plan(config: RunConfig) -> Plan:
     device = choose_device(config.training.device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
+        say("preparing the corpus")
         started = time.perf_counter()
         prepared = prepare(wanted)
         seconds_to_prepare = seconds_to_start + time.perf_counter() - started
@@ -132,6 +135,7 @@ def plan(config: RunConfig) -> Plan:
             seconds_to_prepare=seconds_to_prepare,
             prepared_bytes=prepared_bytes,
             free_disk=free_disk,
+            say=say,
         )
 
 
@@ -142,6 +146,7 @@ def _probe(
     seconds_to_prepare: float,
     prepared_bytes: int,
     free_disk: int,
+    say: Callable[[str], None],
 ) -> Plan:
     config = prepared.config
     training = config.training
@@ -152,8 +157,10 @@ def _probe(
     mean = None if training.ema is None else deepcopy(model)
     trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype, mean=mean)
     order = prepared.training.order(0)
+    say("trying updates, the largest batch first")
     seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
     seconds_a_step *= _SLOWER
+    say(f"an update takes {seconds_a_step:.2f} s; trying a validation")
     seconds_a_validation = _SLOWER * _time_validation(trainer, prepared)
     updates_an_epoch = max(1.0, len(order) / training.accumulate)
     every = training.validate_every or 1000

@@ -51,7 +51,9 @@ def config_of(folder: Path, **training: object) -> RunConfig:
 
 
 def test_a_limit_in_minutes_alone_gives_the_updates_that_fit(tmp_path: Path) -> None:
-    found = plan(config_of(tmp_path, minutes=1.0, validate_sentences=1))
+    said: list[str] = []
+    found = plan(config_of(tmp_path, minutes=1.0, validate_sentences=1), say=said.append)
+    assert [line.split()[0] for line in said] == ["preparing", "trying", "an"]
     assert found.steps > 1
     assert found.seconds == pytest.approx(60.0, rel=0.2)
     assert not (tmp_path / "runs").exists()
