@@ -233,6 +233,7 @@ def test_every_seventh_code_point_comes_back_among_others(tokenizer: Tokenizer) 
 
 
 @pytest.mark.slow
+@pytest.mark.unchecked
 def test_every_code_point_comes_back_alone() -> None:
     tokenizer = train_tokenizer(CORPUS, kind="bpe", vocabulary_size=500)
     characters = _characters()
