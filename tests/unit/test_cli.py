@@ -65,8 +65,9 @@ def test_the_root_help_takes_less_than_a_quarter_of_a_second() -> None:
 
 
 @pytest.mark.parametrize("name", ["train", "evaluate", "config"])
-def test_the_help_of_a_command_takes_less_than_half_a_second(name: str) -> None:
-    assert fastest(0.5, name, "--help") < 0.5
+def test_the_help_of_a_command_takes_less_than_three_quarters_of_a_second(name: str) -> None:
+    """Less than half on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.52 s."""
+    assert fastest(0.75, name, "--help") < 0.75
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *HELP], ids=" ".join)
