@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -192,13 +194,10 @@ def test_a_killed_process_ends_the_other_and_the_same_command_resumes(
     more = ["--run-dir", str(run), "--training.worker-timeout", "15"]
     arguments = [*corpus, *more]
     long = [*command(2, *arguments), "--training.steps", "100000"]
-    launcher = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
+    with launched(long) as launcher:
         wait_for(run / "checkpoints", "step-*")
         os.kill(workers_of(launcher.pid)[1], signal.SIGKILL)
         output, _ = launcher.communicate(timeout=60)
-    finally:
-        launcher.kill()
     assert launcher.returncode != 0
     assert "Traceback (most recent call last)" not in output.partition("torch/distributed")[0]
     step = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
@@ -216,20 +215,12 @@ def test_a_killed_process_ends_the_other_and_the_same_command_resumes(
 def test_a_hung_process_is_noticed(tmp_path: Path, corpus: list[str]) -> None:
     run = tmp_path / "run"
     arguments = [*corpus, "--run-dir", str(run), "--training.worker-timeout", "8"]
-    launcher = subprocess.Popen(
-        [*command(2, *arguments), "--training.steps", "100000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
+    with launched([*command(2, *arguments), "--training.steps", "100000"]) as launcher:
         wait_for(run / "checkpoints", "step-*")
         os.kill(workers_of(launcher.pid)[1], signal.SIGSTOP)
         stopped = time.monotonic()
         output, _ = launcher.communicate(timeout=90)
         assert time.monotonic() - stopped < 60
-    finally:
-        launcher.kill()
     assert launcher.returncode != 0
     assert "did not answer within 8 s" in output
 
@@ -238,18 +229,12 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
     tmp_path: Path, corpus: list[str]
 ) -> None:
     run = tmp_path / "run"
-    launcher = subprocess.Popen(
-        [*command(2, *corpus, "--run-dir", str(run)), "--training.steps", "100000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
+    with launched(
+        [*command(2, *corpus, "--run-dir", str(run)), "--training.steps", "100000"]
+    ) as launcher:
         wait_for(run / "checkpoints", "step-*")
         launcher.send_signal(signal.SIGTERM)
         output, _ = launcher.communicate(timeout=30)
-    finally:
-        launcher.kill()
     assert "stopped by SIGTERM" in output
     newest = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
     written = (run / "metrics.jsonl").read_text().splitlines()
@@ -261,13 +246,9 @@ def test_sigterm_in_an_update_without_end_leaves_in_time_with_the_work_before_it
     tmp_path: Path, corpus: list[str]
 ) -> None:
     run = tmp_path / "run"
-    launcher = subprocess.Popen(
-        [*command(2, *corpus, "--run-dir", str(run)), "--training.accumulate", "1000000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
+    with launched(
+        [*command(2, *corpus, "--run-dir", str(run)), "--training.accumulate", "1000000"]
+    ) as launcher:
         assert launcher.stdout is not None
         for line in launcher.stdout:
             if "float32 on cpu" in line:
@@ -277,12 +258,22 @@ def test_sigterm_in_an_update_without_end_leaves_in_time_with_the_work_before_it
         told = time.monotonic()
         output, _ = launcher.communicate(timeout=30)
         took = time.monotonic() - told
-    finally:
-        launcher.kill()
     assert "stopped by SIGTERM in the middle of its work" in output
     assert "Traceback" not in output.partition("torch/distributed")[0]
     assert took < 12
     assert sorted(path.name for path in (run / "checkpoints").glob("step-*")) == ["step-0"]
+
+
+@contextmanager
+def launched(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """Start it, with all that it prints in one stream, and leave nothing of it behind."""
+    launcher = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield launcher
+    finally:
+        launcher.kill()
 
 
 def wait_for(folder: Path, pattern: str) -> None:
