@@ -71,8 +71,6 @@ ROWS = [
     Row("small, AVX2", "small", "fp32", "fp32", 1.3, 1.6, tuple(LAPTOP.items())),
     Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
 ]
-NEAR = 0.8
-"""A peer that is slower than this share of the fastest one in the first round is not run again: it sets no ratio."""
 PROCESSES = "two processes"
 LEAST_MFU, LEAST_SCALING = 0.30, 1.8
 """What else must be met: at base the share of the measured peak, and two processes against one, a core each."""
@@ -118,7 +116,7 @@ def rows_here() -> list[Row]:
 
 def record_row(name: str, table: str, arguments: argparse.Namespace) -> None:
     """Put one row into the record, with how it was measured."""
-    how = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.warmup} updates of warm-up, {arguments.steps} timed"
+    how = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.steps} updates, each timed when it is made once more"
     machine = "" if has_bfloat16() else " (a processor without bfloat16)"
     record(f"Training: {name}{machine}", "make bench-training", f"{how}.\n\n{table}")
 
@@ -128,9 +126,12 @@ def _read_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each system")
-    parser.add_argument("--steps", type=int, default=5, help="timed updates a run")
-    parser.add_argument("--warmup", type=int, default=3, help="updates before the clock starts")
+    parser.add_argument(
+        "--steps", type=int, default=5, help="updates a run, made twice, timed once"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    again = "a peer slower than this share of the fastest in the first round is not run again: it sets no ratio"
+    parser.add_argument("--near", type=float, default=0.8, help=again)
     names = [*(row.name for row in rows_here()), PROCESSES]
     parser.add_argument("--rows", nargs="*", choices=names, help="all by default")
     parser.add_argument("--json", action="store_true")
@@ -165,13 +166,12 @@ def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
     path.write_text(json.dumps({"vocabulary": tokenizer.vocabulary_size, "batches": batches}))
 
 
-def flops_of(size: str, batches: Path, warmup: int, steps: int) -> float:
+def flops_of(size: str, batches: Path, steps: int) -> float:
     """Count the operations of the timed updates: real tokens only, three times the forward pass, 2 a multiply-add."""
     d, f, layers = (SIZES[size][name] for name in ("d_model", "d_ff", "layers"))
     data = json.loads(batches.read_text())
     total = 0.0
-    for number in range(warmup, warmup + steps):
-        batch = data["batches"][number % len(data["batches"])]
+    for batch in data["batches"][:steps]:
         for source, target in zip(batch["source"], batch["target"], strict=True):
             s, t = len(source) + 1, len(target) + 1
             encoder = 2 * s * (4 * d * d + 2 * d * f) + 4 * s * s * d
@@ -209,7 +209,7 @@ def run(
     """Run one system once and return what it measured; a system that fails counts as nothing, and says why."""
     command = [
         *(str(python), str(HERE / "peers" / script), str(batches), row.size, mode),
-        *map(str, (arguments.threads, arguments.warmup, arguments.steps)),
+        *map(str, (arguments.threads, arguments.steps)),
     ]
     environment = os.environ | dict(row.environment) | {"OMP_NUM_THREADS": str(arguments.threads)}
     started = time.monotonic()
@@ -243,7 +243,7 @@ def measure_row(
     systems[ours] = (Path(sys.executable), "ours.py")
     rounds: dict[tuple[str, str], list[dict[str, Any]]] = {system: [] for system in systems}
     contenders = list(systems)
-    flops = flops_of(row.size, batches, arguments.warmup, arguments.steps)
+    flops = flops_of(row.size, batches, arguments.steps)
     used, products = [], []
     for _ in range(arguments.rounds):
         peak = peak_of(row, arguments.threads)
@@ -256,7 +256,9 @@ def measure_row(
         used.append(flops / seconds / peak if seconds else 0.0)
         fastest = max(rounds[s][0]["tokens_a_second"] for s in systems if s != ours)
         contenders = [
-            s for s in contenders if s == ours or rounds[s][0]["tokens_a_second"] >= NEAR * fastest
+            s
+            for s in contenders
+            if s == ours or rounds[s][0]["tokens_a_second"] >= arguments.near * fastest
         ]
     speeds = {s: [one["tokens_a_second"] for one in rounds[s]] for s in systems}
     best = max((s for s in contenders if s != ours), key=lambda s: statistics.median(speeds[s]))
@@ -322,14 +324,13 @@ def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str,
     alone = [sys.executable, str(HERE / "peers" / "ours.py")]
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     pair = [sys.executable, *launcher, alone[1]]
-    steps = (str(arguments.warmup), str(arguments.steps))
     mode = "bf16" if has_bfloat16() else "fp32"
     ratios = []
     for _ in range(arguments.rounds):
         speeds = []
         for command in (alone, pair):
             done = subprocess.run(
-                [*command, str(batches), "base", mode, "1", *steps],
+                [*command, str(batches), "base", mode, "1", str(arguments.steps)],
                 capture_output=True,
                 text=True,
                 env=os.environ | {"OMP_NUM_THREADS": "1"},

@@ -1,7 +1,7 @@
 """What every trainer under measurement shares: the same ids, the same clock, one line of JSON at the end.
 
 Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
-``python PEER.py BATCHES SIZE MODE THREADS WARMUP STEPS``; BATCHES is a JSON file of id lists, not padded.
+``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded.
 """
 
 import json
@@ -31,7 +31,6 @@ class Task:
     mode: str
     vocabulary: int
     batches: list[tuple[list[list[int]], list[list[int]]]]
-    warmup: int
     steps: int
 
 
@@ -39,13 +38,13 @@ def read_task() -> Task:
     """Read the command line and the batches; set the number of threads."""
     import torch
 
-    path, size, mode, threads, warmup, steps = sys.argv[1:7]
+    path, size, mode, threads, steps = sys.argv[1:6]
     with open(path, encoding="utf-8") as file:
         data = json.load(file)
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
     batches = [(batch["source"], batch["target"]) for batch in data["batches"]]
-    return Task(SIZES[size], mode, data["vocabulary"], batches, int(warmup), int(steps))
+    return Task(SIZES[size], mode, data["vocabulary"], batches, int(steps))
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Any:
@@ -77,16 +76,20 @@ def measure(
     report: Callable[[str], object] = print,
     **more: object,
 ) -> None:
-    """Run the steps and report what they came to; ``step`` returns the loss a target token."""
+    """Run the steps and report what they came to; ``step`` returns the loss a target token.
+
+    Each batch passes once before the clock starts: a library compiles its kernels when it meets a shape for the first time,
+    which is over early in a training of thousands of updates.
+    """
     import torch
 
+    batches = task.batches[: task.steps]
     ready = time.perf_counter()
-    for number in range(task.warmup):
-        step(task.batches[number % len(task.batches)])
+    for batch in batches:
+        step(batch)
     warm = time.perf_counter()
     seconds, tokens, losses = 0.0, 0, []
-    for number in range(task.warmup, task.warmup + task.steps):
-        batch = task.batches[number % len(task.batches)]
+    for batch in batches:
         started = time.perf_counter()
         losses.append(step(batch))
         seconds += time.perf_counter() - started

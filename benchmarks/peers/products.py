@@ -33,16 +33,29 @@ widths = {width for weight in (*encoder, *memory, *decoder) for width in weight.
 values = {width: torch.randn(most, width).to(dtype) for width in widths}
 
 
+PIECE = 512
+"""Tokens at a time through the vocabulary, as ours does: all of its outputs would not fit into a cache."""
+
+
+def pieces(tokens, weight):
+    """Yield the rows of ``weight``'s inputs that are multiplied at once."""
+    size = PIECE if len(weight) == task.vocabulary else max(tokens, 1)
+    for first in range(0, tokens, size):
+        yield slice(first, min(first + size, tokens))
+
+
 def step(batch):
     """Multiply all that an update multiplies by weights: the output, the gradient of the input, that of the weight."""
     sources, targets = (sum(len(ids) + 1 for ids in side) for side in batch)
     for tokens, weights in ((sources, encoder), (sources, memory), (targets, decoder)):
         for weight in weights:
-            product(values[weight.shape[1]][:tokens], weight.T)
+            for rows in pieces(tokens, weight):
+                product(values[weight.shape[1]][rows], weight.T)
         for weight in reversed(weights):
-            out, into = (values[width][:tokens] for width in weight.shape)
-            product(out, weight)
-            product(out.T, into)
+            for rows in pieces(tokens, weight):
+                out, into = (values[width][rows] for width in weight.shape)
+                product(out, weight)
+                product(out.T, into)
     return 0.0
 
 
