@@ -215,7 +215,9 @@ def run(
     started = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        named = (line for line in reversed(lines) if "Error" in line.partition(":")[0])
+        last = next(named, lines[-1])
         print(f"  {script} {mode}: failed: {last}", flush=True)
         return {"tokens_a_second": 0.0, "failed": last}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
