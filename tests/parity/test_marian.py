@@ -17,7 +17,7 @@ from interlingua.config import TrainingConfig
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.training.objective import label_smoothed_cross_entropy
-from interlingua.training.optimizer import build_optimizer
+from interlingua.training.optimizer import Adam
 
 transformers = pytest.importorskip("transformers", reason="needs the test extra: transformers")
 
@@ -214,11 +214,9 @@ def test_logits_loss_gradients_and_step_equal_those_of_marian(
         compared.add(id(mine))
     assert compared == {id(parameter) for parameter in case.ours.parameters()}
 
-    adam = torch.optim.Adam(case.theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
-    optimizer = build_optimizer(case.ours, TrainingConfig())
-    for group in (*optimizer.param_groups, *adam.param_groups):
-        group["lr"] = 0.01
-    optimizer.step()
+    adam = torch.optim.Adam(case.theirs.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = Adam(case.ours, TrainingConfig())
+    optimizer.step(0.01)
     adam.step()
     for i, (mine, peer) in enumerate(correspondence(case.ours, case.theirs)):
         assert_close(mine.detach(), peer.detach(), f"parameter {i} after the step")

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from interlingua.config import TrainingConfig
 from interlingua.training.objective import label_smoothed_cross_entropy
-from interlingua.training.optimizer import build_optimizer
+from interlingua.training.optimizer import Adam
 from interlingua.training.schedule import learning_rate, paper_peak
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ def test_ten_warm_up_steps_from_identical_gradients_equal_adam(
 ) -> None:
     model = some_model(seed, dtype)
     parameters = list(model.parameters())
-    optimizer = build_optimizer(model, TrainingConfig())
+    optimizer = Adam(model, TrainingConfig())
     paper = AdamOfThePaper([p.detach().numpy() for p in parameters])
     torchs = [p.detach().clone().requires_grad_() for p in parameters]
     torch_adam = torch.optim.Adam(torchs, betas=(0.9, 0.98), eps=1e-9, foreach=False)
@@ -81,9 +81,9 @@ def test_ten_warm_up_steps_from_identical_gradients_equal_adam(
         for i, parameter in enumerate(parameters):
             parameter.grad = some_gradient(parameter, 1000 * seed + 10 * step + i)
             torchs[i].grad = parameter.grad.clone()
-        for group in (*optimizer.param_groups, *torch_adam.param_groups):
+        for group in torch_adam.param_groups:
             group["lr"] = alpha
-        optimizer.step()
+        optimizer.step(alpha)
         torch_adam.step()
         paper.step([p.grad.double().numpy() for p in parameters], alpha)
     for parameter, theta, peer in zip(parameters, paper.theta, torchs, strict=True):

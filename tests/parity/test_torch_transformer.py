@@ -19,7 +19,7 @@ from interlingua.model.architecture import Architecture
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.transformer import Transformer
 from interlingua.training.objective import label_smoothed_cross_entropy
-from interlingua.training.optimizer import build_optimizer
+from interlingua.training.optimizer import Adam
 
 # The peer remarks that its inference path will not be used; the fixture below switches it off anyway.
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
@@ -271,13 +271,11 @@ def test_logits_loss_gradients_and_step_equal_those_of_torch(
 
     peer_parameters = [p for p in (*case.theirs.parameters(), *tables) if p.grad is not None]
     adam = torch.optim.Adam(
-        {id(p): p for p in peer_parameters}.values(), betas=(0.9, 0.98), eps=1e-9
+        {id(p): p for p in peer_parameters}.values(), lr=0.01, betas=(0.9, 0.98), eps=1e-9
     )
-    optimizer = build_optimizer(case.ours, TrainingConfig())
-    for group in (*optimizer.param_groups, *adam.param_groups):
-        group["lr"] = 0.01
+    optimizer = Adam(case.ours, TrainingConfig())
     before = [p.detach().clone() for p in case.ours.parameters()]
-    optimizer.step()
+    optimizer.step(0.01)
     adam.step()
     for name, mine, peer in matched_tensors(case.ours, case.theirs, tables, "data"):
         assert_close(mine, peer, f"{name} after the step")

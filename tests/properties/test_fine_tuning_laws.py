@@ -22,7 +22,7 @@ from interlingua.training.adapting import (
     put_adapters,
 )
 from interlingua.training.objective import batch_loss
-from interlingua.training.optimizer import build_optimizer
+from interlingua.training.optimizer import Adam
 
 WORDS = 9
 IDS = torch.tensor([[4, 5, 6, 3], [7, 8, 3, 0]])
@@ -94,7 +94,7 @@ def test_an_update_touches_no_frozen_parameter_and_some_other(
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
     config = TrainingConfig(weight_decay=0.1)
-    optimizer = build_optimizer(model, config)
+    optimizer = Adam(model, config)
     batch = make_batch(
         *([[4, 5, 6], [7, 8]], [[4, 5], [6, 7, 8]], [0, 1]),
         source_pad=0,
@@ -104,9 +104,7 @@ def test_an_update_touches_no_frozen_parameter_and_some_other(
         target_end=3,
     )
     batch_loss(model, batch, 0.1, plain=plain).backward()
-    for group in optimizer.param_groups:
-        group["lr"] = 0.1
-    optimizer.step()
+    optimizer.step(0.1)
     changed = {n for n, p in model.named_parameters() if not torch.equal(p.detach(), before[n])}
     assert frozen
     assert changed

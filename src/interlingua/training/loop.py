@@ -23,7 +23,7 @@ from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
 from interlingua.training.metrics_log import MetricsLog, append_record
-from interlingua.training.optimizer import build_optimizer, moments_of, restore_moments
+from interlingua.training.optimizer import Adam, moments_of, restore_moments
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.schedule import learning_rate, paper_peak
 from interlingua.training.stopping import BestSoFar, StopSignal
@@ -93,7 +93,7 @@ class Trainer:
         self.gradient = GradientOfUpdate(
             self.learner, config, workers, device=device, dtype=dtype, say=say
         )
-        self.optimizer = build_optimizer(self.learner, config)
+        self.optimizer = Adam(self.learner, config)
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
@@ -207,9 +207,7 @@ class Trainer:
             if measured.suspects:
                 hopeless = self._leave_out(step, measured)
             else:
-                for group in self.optimizer.param_groups:
-                    group["lr"] = self.learning_rate(step)
-                self.optimizer.step()
+                self.optimizer.step(self.learning_rate(step))
                 self._follow(step)
                 self.state = replace(self.state, skipped_in_a_row=0)
             self.state = replace(
@@ -223,7 +221,7 @@ class Trainer:
             record(measured)
         if hopeless:
             raise hopeless
-        self.optimizer.zero_grad(set_to_none=True)
+        self.learner.zero_grad(set_to_none=True)
         return measured
 
     @property

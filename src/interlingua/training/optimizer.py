@@ -1,39 +1,73 @@
-"""Adam: Vaswani et al. 2017, section 5.3; Kingma and Ba 2015."""
+"""Adam: Vaswani et al. 2017, section 5.3; Kingma and Ba 2015.
+
+The update is the one function that ``torch.optim.AdamW`` calls, which goes over all tensors in one pass. That class around it
+imports torch's compiler, for which every training would wait for two seconds.
+"""
 
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from interlingua.config import TrainingConfig
 from interlingua.training.dividing import part_like, whole
 
-__all__ = ["build_optimizer", "moments_of", "restore_moments"]
+__all__ = ["Adam", "moments_of", "restore_moments"]
 
 
-def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
-    """Return Adam with the run's constants; decoupled decay, if any, falls on matrices only.
+class Adam:
+    """Adam with a run's constants; decoupled decay, if any, falls on matrices only. With a decay of zero AdamW is Adam.
 
-    With a decay of zero AdamW is Adam. The fused implementation updates all tensors in one pass.
+    Args:
+        model: its parameters that need a gradient are trained.
+        config: the constants.
     """
-    trained = [p for p in model.parameters() if p.requires_grad]
-    matrices = [p for p in trained if p.dim() >= 2]
-    vectors = [p for p in trained if p.dim() < 2]
-    return torch.optim.AdamW(
-        [
-            {"params": matrices, "weight_decay": config.weight_decay},
-            {"params": vectors, "weight_decay": 0.0},
-        ],
-        lr=0.0,
-        betas=(config.adam_beta1, config.adam_beta2),
-        eps=config.adam_epsilon,
-        fused=True,
-    )
+
+    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+        trained = [p for p in model.parameters() if p.requires_grad]
+        self.groups = [
+            ([p for p in trained if p.dim() >= 2], config.weight_decay),
+            ([p for p in trained if p.dim() < 2], 0.0),
+        ]
+        self.config = config
+        self.state: dict[Tensor, dict[str, Tensor]] = {}
+        """Of each parameter that was ever updated: ``step``, and the running means ``exp_avg`` and ``exp_avg_sq``."""
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Update all parameters that have a gradient."""
+        for parameters, weight_decay in self.groups:
+            updated = {p: p.grad for p in parameters if p.grad is not None}
+            states = [self._state_of(parameter) for parameter in updated]
+            adamw(
+                list(updated),
+                list(updated.values()),
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
+                [],
+                [state["step"] for state in states],
+                fused=True,
+                amsgrad=False,
+                maximize=False,
+                lr=learning_rate,
+                beta1=self.config.adam_beta1,
+                beta2=self.config.adam_beta2,
+                eps=self.config.adam_epsilon,
+                weight_decay=weight_decay,
+            )
+
+    def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
+        if parameter not in self.state:
+            self.state[parameter] = {
+                "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
+        return self.state[parameter]
 
 
-def moments_of(
-    optimizer: torch.optim.Optimizer, model: nn.Module, *, keep: bool = True
-) -> dict[str, Tensor]:
+def moments_of(optimizer: Adam, model: nn.Module, *, keep: bool = True) -> dict[str, Tensor]:
     """Return Adam's running means as named tensors, for a checkpoint.
 
     Of a divided model all processes must ask for them, and those that do not ``keep`` them get none: they are put together one
@@ -49,13 +83,10 @@ def moments_of(
     return moments
 
 
-def restore_moments(
-    optimizer: torch.optim.Optimizer, model: nn.Module, moments: Mapping[str, Tensor]
-) -> None:
+def restore_moments(optimizer: Adam, model: nn.Module, moments: Mapping[str, Tensor]) -> None:
     """Put back what :func:`moments_of` returned, each on the device of its parameter.
 
-    The number of steps goes there too: the fused implementation counts on the device, as
-    ``torch.optim.Optimizer.load_state_dict`` places it for ``fused=True``.
+    The number of steps goes there too: it is counted on the device.
     """
     for name, parameter in model.named_parameters():
         state = {
