@@ -21,7 +21,7 @@ def batches(tmp_path: Path) -> Path:
 
 
 def measured(script: str, batches: Path) -> dict[str, Any]:
-    arguments = [str(batches), "tiny", "fp32", "1", "1", "2"]
+    arguments = [str(batches), "tiny", "fp32", "1", "2"]
     done = subprocess.run(
         [sys.executable, str(PEERS / script), *arguments],
         capture_output=True,
