@@ -1,7 +1,7 @@
 """Adam: Vaswani et al. 2017, section 5.3; Kingma and Ba 2015.
 
 The update is the one function that ``torch.optim.AdamW`` calls, which goes over all tensors in one pass. That class around it
-imports torch's compiler, for which every training would wait for two seconds.
+imports torch's compiler, for which every training would wait a second.
 """
 
 from collections.abc import Mapping
