@@ -75,8 +75,7 @@ def moments_of(optimizer: Adam, model: nn.Module, *, keep: bool = True) -> dict[
     """
     moments = {}
     for name, parameter in model.named_parameters():
-        for key, value in optimizer.state.get(parameter, {}).items():
-            tensor = torch.as_tensor(value)
+        for key, tensor in optimizer.state.get(parameter, {}).items():
             found = whole(tensor)
             if keep:
                 moments[f"{key}/{name}"] = found if found is tensor else found.cpu()
