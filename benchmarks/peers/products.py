@@ -11,6 +11,7 @@ from harness import measure, read_task
 
 from interlingua.hardware import prepare_cpu
 from interlingua.kernels.matrix_products import product
+from interlingua.kernels.projected_cross_entropy import FEWEST_ROWS, LOGITS
 
 prepare_cpu(int(sys.argv[4]))
 task = read_task()
@@ -33,7 +34,7 @@ widths = {width for weight in (*encoder, *memory, *decoder) for width in weight.
 values = {width: torch.randn(most, width).to(dtype) for width in widths}
 
 
-PIECE = 512
+PIECE = max(FEWEST_ROWS, LOGITS // task.vocabulary)
 """Tokens at a time through the vocabulary, as ours does: all of its outputs would not fit into a cache."""
 
 
