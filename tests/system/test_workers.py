@@ -123,26 +123,98 @@ with join_workers(cpu, 60.0) as workers:
 """
 
 
-@pytest.mark.slow
-def test_each_process_keeps_its_part_of_a_divided_model() -> None:
-    launcher = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "--no-python",
-    ]
+def run_script(script: str, processes: int, *arguments: str) -> str:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     done = subprocess.run(
-        [sys.executable, *launcher, sys.executable, "-c", MEASURE],
+        [sys.executable, *launcher, "--no-python", sys.executable, "-c", script, *arguments],
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    shares = [float(line) for line in done.stdout.split()]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_each_process_keeps_its_part_of_a_divided_model() -> None:
+    shares = [float(line) for line in run_script(MEASURE, 2).split()]
     assert len(shares) == 2
     assert all(share == pytest.approx(0.5, abs=0.02) for share in shares)
+
+
+AVERAGE = """
+import os
+import sys
+
+import torch
+from interlingua.training.workers import join_workers
+
+def learnt(rank, update):
+    torch.manual_seed(100 * update + rank)
+    return [torch.randn(shape) for shape in ((300, 701), (1,), (7, 11, 13))]
+
+def fails(*arguments):
+    raise OSError("no space left")
+
+if sys.argv[1] == "machines":
+    os.environ["LOCAL_WORLD_SIZE"] = "1"
+elif sys.argv[1] == "memory":
+    os.posix_fallocate = fails
+with join_workers(torch.device("cpu"), 60.0) as workers:
+    torch.manual_seed(workers.rank)
+    kind = torch.float64 if sys.argv[1] == "numbers" else torch.float32
+    model = torch.nn.ParameterList([torch.randn(g.shape, dtype=kind) for g in learnt(0, 0)])
+    model.append(torch.nn.Parameter(torch.zeros(5, dtype=kind), requires_grad=False))
+    shared = workers.shared_gradients(model)
+    print("together" if shared else "apart", flush=True)
+    for update in range(3 if shared else 0):
+        model.zero_grad(set_to_none=True)
+        for parameter, gradient in zip(model, learnt(workers.rank, update)):
+            # The last process has none for the smallest.
+            if len(gradient) > 1 or workers.rank < workers.size - 1:
+                parameter.grad = gradient
+        shared.average()
+        everybody = [learnt(rank, update) for rank in range(workers.size)]
+        everybody[-1][1].zero_()
+        for parameter, *given in zip(model, *everybody):
+            assert torch.equal(parameter.grad, sum(given[1:], start=given[0]) / workers.size)
+        assert model[3].grad is None
+    for parameter in model if shared else ():  # those of the first
+        assert workers.agree(float(parameter.double().sum())) == -workers.agree(-float(parameter.double().sum()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lack", "processes"),
+    [
+        ("none", 3),
+        ("memory", 2),
+        pytest.param("machines", 2, marks=pytest.mark.slow),
+        pytest.param("numbers", 2, marks=pytest.mark.slow),
+    ],
+)
+def test_processes_of_one_machine_average_their_gradients_in_memory_that_they_share(
+    lack: str, processes: int
+) -> None:
+    told = run_script(AVERAGE, processes, lack)
+    assert told.count("together" if lack == "none" else "apart") == processes
+
+
+@pytest.mark.slow
+def test_processes_that_share_no_memory_give_the_losses_of_one(
+    tmp_path: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = "import os\n\ndef refuse(*_):\n    raise OSError\n\nos.memfd_create = refuse\n"
+    (tmp_path / "sitecustomize.py").write_text(refused)
+    found = {}
+    for processes in (1, 2):
+        run = tmp_path / f"run{processes}"
+        done = train(processes, *corpus, "--run-dir", str(run))
+        assert done.returncode == 0, done.stderr
+        found[processes] = records(run, "validation")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    for one, two in zip(found[1], found[2], strict=True):
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)
 
 
 @pytest.mark.slow

@@ -50,7 +50,10 @@ class GradientOfUpdate:
         self.config = config
         self.workers = workers
         objective = _Objective(model, config, device, dtype)
-        self.objective = workers.wrap(objective, device, divided=config.shard)
+        self.shared = None if config.shard else workers.shared_gradients(model)
+        self.objective = (
+            objective if self.shared else workers.wrap(objective, device, divided=config.shard)
+        )
         self.say = say
 
     def compute(self, batches: list[Batch], seed: int) -> Measured:
@@ -78,6 +81,8 @@ class GradientOfUpdate:
                 loss.backward()  # type: ignore[no-untyped-call]
             losses.append(float(loss.detach()) / self.workers.size)
             del loss  # and with it all that its gradient needed
+        if self.shared:
+            self.shared.average()
         total = self.workers.total(sum(losses))
         limit = self.config.clip_norm or float("inf")
         norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit)))
