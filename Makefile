@@ -156,7 +156,7 @@ prove-choices: $(READY) ## tokenizers, heads, widths, shared tables, how far pos
 	$(BIN)/python benchmarks/prove_choices.py
 
 .PHONY: prove-back-translation prove-robustness prove-distill
-prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (hours); needs INTERLINGUA_DATA
+prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (two hours and more); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py
 
 prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as people type (two hours); needs INTERLINGUA_DATA
@@ -170,10 +170,10 @@ prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from En
 	$(BIN)/python benchmarks/prove_transfer.py
 
 .PHONY: prove-presets prove-quality
-prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (18 hours; the same again resumes); needs INTERLINGUA_DATA
+prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (nine hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_presets.py
 
-prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (a day and a half on two cores; the same again resumes); needs INTERLINGUA_DATA
+prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (a day on two cores; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_quality.py
 
 prove-resume: $(READY) ## kill, stop and starve training: nothing is lost (35 minutes); needs strace
