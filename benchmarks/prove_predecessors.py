@@ -128,20 +128,22 @@ def speeds_of(run_dir: Path) -> Iterator[float]:
             yield record["tokens_per_second"]
 
 
-def path_between(architecture: AnyArchitecture, words: int) -> dict[str, int]:
-    """Return how many layers or steps lie between two words of one sentence, and between first words of both sides.
+def path_between(architecture: AnyArchitecture, words: int) -> dict[str, int | None]:
+    """Return how many layers or steps lie between two words of one source, and between a source word and the first that is written.
 
-    As in Table 1 of Vaswani et al. 2017, but counted: the first word and the last of a sentence of so many words. Without attention
-    the first source word is reached through the rest of the source; both directions of an encoder end in the bottleneck, so that the
-    nearer end counts.
+    As in Table 1 of Vaswani et al. 2017, but counted: the first word and the last of a sentence of so many words, and the source word
+    that is farthest from the translation. Both directions of an encoder without attention end in the bottleneck, so that the nearer
+    end counts. None: the model has too few layers for it.
     """
     apart = words - 1
     match architecture.kind:
         case "transformer":
             return {"words": words, "within": 1, "across": 1}
         case "convolutional":
-            reach = getattr(architecture, "kernel_width", 3) - 1
-            return {"words": words, "within": -(-apart // reach), "across": 1}
+            to_each_side = architecture.kernel_width // 2
+            layers = -(-apart // to_each_side) if to_each_side else words
+            fits = layers <= architecture.encoder_layers
+            return {"words": words, "within": layers if fits else None, "across": 1}
         case _:
             looks = getattr(architecture, "attention", "none") != "none"
             both = getattr(architecture, "bidirectional", False)
@@ -272,7 +274,7 @@ def table_of(task: str, rows: Sequence[Row]) -> str:
             f"{row['steps']:,}",
             f"{row['training_seconds'] / 60:.1f}",
             f"{row['tokens_per_second']:,.0f}",
-            f"{path['within']} / {path['across']} of {path['words']}",
+            f"{path['within'] or 'beyond its layers'} / {path['across']} of {path['words']}",
             *(f"{row['quality'][length][measure]:.1f}" for length in lengths),
         ]
         told.append(cells)

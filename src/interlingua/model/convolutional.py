@@ -15,7 +15,8 @@ the encoder came to and e what it was given,
     c_i = \sqrt{m} \sum_j a_{ij} (z_j + e_j)
 
 for m source words: the mean of m vectors is smaller by that root than one of them (3.5). Two words k apart meet after
-about k / (``kernel_width`` - 1) blocks, where a recurrence takes k steps and attention one.
+2 k / (``kernel_width`` - 1) blocks of the encoder, which looks to both sides, and half as many of the decoder, where a
+recurrence takes k steps and attention one.
 """
 
 import math

@@ -59,7 +59,7 @@ class Part:
 
 PARTS = {
     "positions": Part(removed_parts.without_positions),
-    "small-positions": Part(
+    "large-positions": Part(
         removed_parts.with_large_positions, label="positions ten times as large"
     ),
     "scaling": Part(removed_parts.without_scaling),
