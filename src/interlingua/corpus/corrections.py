@@ -2,13 +2,18 @@
 
 A folder of corrections has the file ``corrections.jsonl``, whose lines are ``{"q": source, "s": better translation, "source":
 code, "target": code}``. Of two corrections of one source the later counts. What else is in the folder can be made again.
+
+A server may append to the file while a command replaces it: whoever does either locks the file itself, so that nothing is lost.
 """
 
+import fcntl
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import hold_folder, write_text
@@ -17,6 +22,7 @@ __all__ = [
     "CORRECTIONS",
     "Correction",
     "add_corrections",
+    "append_correction",
     "corrections_file",
     "read_corrections",
     "remove_correction",
@@ -112,6 +118,19 @@ def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[in
     return len(kept) - before, replaced
 
 
+def append_correction(path: Path, correction: Correction, *, most_bytes: int) -> bool:
+    """Append to a file of corrections, which is made if it is not there; return whether there was room for it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _locked(path) as file:
+        if file.seek(0, os.SEEK_END) > most_bytes:
+            return False
+        file.write(f"{correction.to_json()}\n".encode())
+    return True
+
+
 def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> Correction:
     """Remove the correction of a source text, and return it.
 
@@ -136,7 +155,28 @@ def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> 
 def _held(folder: Path) -> Iterator[None]:
     busy = OutputError(f"{folder}: another process is writing corrections here; try again")
     with hold_folder(folder, busy=busy, remedy="choose another --corrections"):
-        yield
+        try:
+            with _locked(folder / CORRECTIONS):
+                yield
+        except OSError as error:
+            raise OutputError(
+                f"{folder / CORRECTIONS}: cannot be written ({error.strerror or error}); choose another --corrections"
+            ) from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to append to, which nobody else appends to or replaces meanwhile."""
+    while True:
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                is_there = os.path.samestat(os.fstat(file.fileno()), path.stat())
+            except FileNotFoundError:
+                is_there = False
+            if is_there:  # else it was replaced while this one waited
+                yield file
+                return
 
 
 def _write(folder: Path, corrections: Sequence[Correction]) -> None:

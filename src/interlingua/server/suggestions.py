@@ -1,12 +1,12 @@
 """Better translations that people send, kept in a file of the operator's choice."""
 
-import json
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from interlingua.corpus.corrections import Correction, append_correction
 from interlingua.server.bodies import read_as
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import SuggestForm
@@ -28,18 +28,15 @@ def routes(service: Service) -> list[Route]:
         if path is None:
             raise Refusal(403, "Suggestions are disabled on this server")
         service.check_texts([form.q, form.s])
-        kept = form.model_dump(include={"q", "s", "source", "target"})
-        _append(path, json.dumps(kept, ensure_ascii=False) + "\n")
+        _keep(path, Correction(form.q, form.s, form.source, form.target))
         return JSONResponse({"success": True})
 
     return [Route("/suggest", suggest, methods=["POST"])]
 
 
-def _append(path: Path, line: str) -> None:
+def _keep(path: Path, correction: Correction) -> None:
     try:
-        with path.open("ab") as stream:
-            if stream.tell() > _LARGEST:
-                raise Refusal(403, "Suggestions are full on this server")
-            stream.write(line.encode())
+        if not append_correction(path, correction, most_bytes=_LARGEST):
+            raise Refusal(403, "Suggestions are full on this server")
     except OSError:
         raise Refusal(503, "The suggestion could not be kept", 60) from None
