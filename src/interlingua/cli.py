@@ -15,7 +15,7 @@ from interlingua.cli_adapt import adapt
 from interlingua.cli_back_translate import BackFlags, back_translate
 from interlingua.cli_calibrate import calibrate
 from interlingua.cli_clean import clean
-from interlingua.cli_compare import compare
+from interlingua.cli_compare import MeasureFlags, compare
 from interlingua.cli_correct import correct
 from interlingua.cli_dispatch import CommandLine
 from interlingua.cli_distill import DistillFlags, distill
@@ -368,7 +368,7 @@ COMMAND_LINE = CommandLine(
             (schema, explain),
         ),
     },
-    flags=(*SHARED_FLAGS, BackFlags, DistillFlags, ServerSettings),
+    flags=(*SHARED_FLAGS, BackFlags, DistillFlags, MeasureFlags, ServerSettings),
 )
 
 

@@ -18,9 +18,22 @@ if TYPE_CHECKING:
     from interlingua.evaluation.external import SegmentMetric
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
 
-__all__ = ["compare"]
+__all__ = ["MeasureFlags", "compare"]
 
-_MACHINE = MachineFlags()
+
+@dataclass(frozen=True, slots=True)
+class MeasureFlags:
+    """By what systems are measured."""
+
+    metrics: str = "bleu,chrf"
+    """Any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, comet (the installed comet-score), with commas between."""
+    metric_command: tuple[str, ...] = ()
+    """NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line."""
+    comet: str = ""
+    """Arguments for comet-score: --comet="--model Unbabel/wmt22-comet-da --gpus 0"."""
+
+
+_MEASURE, _MACHINE = MeasureFlags(), MachineFlags()
 
 
 def compare(
@@ -29,8 +42,7 @@ def compare(
     reference: tuple[Path, ...],
     output: Path | None = None,
     latex: Path | None = None,
-    metrics: str = "bleu,chrf",
-    metric_command: tuple[str, ...] = (),
+    measure: MeasureFlags = _MEASURE,
     json: bool = False,
     to: str | None = None,
     machine: MachineFlags = _MACHINE,
@@ -43,8 +55,6 @@ def compare(
         reference: its translation, line by line, one a source.
         output: page (HTML) to write, of the first two systems: what changed, sentence by sentence.
         latex: file to write the table to, with means, deviations and daggers.
-        metrics: any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, comet (the installed comet-score), with commas between.
-        metric_command: NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line.
         json: print every figure as JSON.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
@@ -53,13 +63,15 @@ def compare(
     for path in (output, latex):
         if path is not None:
             refuse_missing_folder(path)
-    plain, others = _read_metrics(metrics, metric_command)
+    plain, others = _read_metrics(measure)
     test_sets = _read_test_sets(source, reference)
-    from interlingua.corpus.parallel import language_of
+    _try_out(others, test_sets[0])
     from interlingua.evaluation.systems import compare_systems
 
-    target_lang = language_of(reference[0])
-    systems = [each.translate(test_sets, machine, to) for each in named]
+    written = _language_of(reference)
+    translated = [each.translate(test_sets, machine, to) for each in named]
+    systems = [outputs for outputs, _ in translated]
+    target_lang = next((lang for _, lang in translated if lang), written)
     table = compare_systems(
         systems, test_sets, plain, segment_metrics=others, target_lang=target_lang
     )
@@ -100,8 +112,8 @@ class _Named:
 
     def translate(
         self, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
-    ) -> "SystemOutputs":
-        """Return what every seed says of every test set.
+    ) -> "tuple[SystemOutputs, str | None]":
+        """Return what every seed says of every test set, and in which language, if a model says it.
 
         Raises:
             ConfigError: a file of translations, and several test sets.
@@ -110,14 +122,14 @@ class _Named:
         """
         from interlingua.evaluation.systems import SystemOutputs
 
-        return SystemOutputs(
-            self.name, tuple(_outputs(path, test_sets, machine, to) for path in self.paths)
-        )
+        found = [_outputs(path, test_sets, machine, to) for path in self.paths]
+        language = next((lang for _, lang in found if lang), None)
+        return SystemOutputs(self.name, tuple(outputs for outputs, _ in found)), language
 
 
 def _outputs(
     path: Path, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
-) -> tuple[tuple[str, ...], ...]:
+) -> tuple[tuple[tuple[str, ...], ...], str | None]:
     from interlingua.corpus.lines import read_lines
 
     if path.is_file():
@@ -126,15 +138,44 @@ def _outputs(
                 f"{path}: holds the translation of one test set, and {len(test_sets)} are given; name models, or one "
                 "test set"
             )
-        return (tuple(read_lines(path)),)
+        return (tuple(read_lines(path)),), None
     from interlingua.translator import Translator
 
     translator = Translator.load(path, device=machine.device, threads=machine.threads, to=to)
     note_zero_shot(translator)
-    return tuple(
+    outputs = tuple(
         tuple(one_line(each.text) for each in translator.translate(test_set.sources))
         for test_set in test_sets
     )
+    return outputs, translator.target_lang
+
+
+def _language_of(references: tuple[Path, ...]) -> str | None:
+    """Return the language that the references are of, by their names.
+
+    Raises:
+        ConfigError: they are of several.
+    """
+    from interlingua.corpus.parallel import language_of
+
+    found = {language_of(path): path for path in references}
+    if len(found) > 1:
+        one, other = list(found.values())[:2]
+        raise ConfigError(
+            f"{one} and {other}: are of two languages, by their names; compare test sets of one language"
+        )
+    return next(iter(found))
+
+
+def _try_out(metrics: "list[SegmentMetric]", test_set: "TestSet") -> None:
+    """Have programs score one sentence, so that one that fails does so before anything is translated.
+
+    Raises:
+        ConfigError: it fails, or gives something else.
+    """
+    source, reference = test_set.sources[:1], test_set.references[:1]
+    for metric in metrics:
+        metric.score(source, reference, reference)
 
 
 def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:
@@ -152,22 +193,38 @@ def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path,
         )
 
 
-def _read_metrics(names: str, commands: tuple[str, ...]) -> "tuple[list[str], list[SegmentMetric]]":
+def _read_metrics(measure: MeasureFlags) -> "tuple[list[str], list[SegmentMetric]]":
     """Check everything that is asked for, before anything is translated."""
-    from interlingua.evaluation.external import CometScore, CommandMetric
-    from interlingua.evaluation.metrics import METRIC_NAMES
+    import shlex
 
-    wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
+    from interlingua.evaluation.external import CometScore, CommandMetric
+    from interlingua.evaluation.metrics import METRIC_NAMES, score
+
+    wanted = [name.strip().lower() for name in measure.metrics.split(",") if name.strip()]
     for name in wanted:
         if name not in (*METRIC_NAMES, "comet"):
             raise ConfigError(
                 f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}, comet"
             )
-    others: list[SegmentMetric] = [CometScore()] if "comet" in wanted else []
-    others += [CommandMetric(each) for each in commands]
-    plain = [name for name in wanted if name != "comet"]
+    if measure.comet and "comet" not in wanted:
+        raise ConfigError("flag --comet: is for the metric comet; add it to --metrics")
+    try:
+        others: list[SegmentMetric] = []
+        if "comet" in wanted:
+            others.append(CometScore(tuple(shlex.split(measure.comet))))
+    except ValueError as error:
+        raise ConfigError(f"flag --comet: {measure.comet!r}: {error}") from error
+    others += [CommandMetric(each) for each in measure.metric_command]
+    plain = [name for name in dict.fromkeys(wanted) if name != "comet"]
     if not plain:
         raise ConfigError(f"flag --metrics: name one of {', '.join(METRIC_NAMES)} at least")
+    names_shown = [each.name for each in score(["one"], [["one"]], plain)]
+    names_shown += [each.name for each in others]
+    for name in names_shown:
+        if names_shown.count(name) > 1:
+            raise ConfigError(
+                f"flag --metric-command: two metrics are called {name}; write NAME=COMMAND with another name"
+            )
     return plain, others
 
 

@@ -2,14 +2,18 @@
 
 import json
 import re
+import shutil
 import stat
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from interlingua.checkpoints.manifest import write_manifest
 from interlingua.cli import main
+from interlingua.translator import Translator
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "models" / "v1"
 Capture = pytest.CaptureFixture[str]
 SOURCES = [f"The {animal} saw {number} of Tom's birds." for number in (3, 7) for animal in "abcdef"]
 REFERENCES = [
@@ -61,6 +65,22 @@ def run(capsys: Capture, *words: str) -> str:
         (3, "corresp", ["worse", "short"]),
         (2, "given twice", ["worse", "better", *TEST]),
         (2, "of one test set", ["worse", "better", "--source", "u.en", "--reference", "t.de"]),
+        (
+            2,
+            "two metrics are called true",
+            ["worse", "better", "--metric-command", "true", "--metric-command", "true"],
+        ),
+        (
+            2,
+            "two metrics are called chrF2",
+            ["worse", "better", "--metric-command", "chrF2=true"],
+        ),
+        (2, "is for the metric comet", ["worse", "better", "--comet=--gpus 0"]),
+        (
+            2,
+            "are of two languages",
+            ["worse", "better", "--source", "u.en", "--reference", "u.en"],
+        ),
         (2, "2 sources and 1 references", ["worse", "better", "--source", "u.en"]),
     ],
 )
@@ -191,6 +211,30 @@ def test_a_program_that_gives_something_else_is_refused(
     assert told in capsys.readouterr().err
 
 
+def test_a_program_that_fails_does_so_before_anything_is_translated(capsys: Capture) -> None:
+    capsys.readouterr()
+    command = program("p.py", "sys.exit(3)")
+    shutil.copytree(GOLDEN, "model")
+    words = ["compare", "worse", "model", *TEST, "--metric-command", command]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+        assert main(words) == 2
+    assert "ended with status 3" in capsys.readouterr().err
+
+
+def test_the_language_is_that_which_a_model_writes(capsys: Capture) -> None:
+    shutil.copytree(GOLDEN, "model")
+    told = json.loads(Path("model/config.json").read_text())
+    Path("model/config.json").write_text(json.dumps(told | {"target_lang": "zh"}))
+    write_manifest(Path("model"))
+    write("digits.txt", ["1 2 3", "4 5"])
+    write("reverse.txt", ["3 2 1", "5 4"])
+    write("said", ["3 2 1", "4 5"])
+    test = ("--source", "digits.txt", "--reference", "reverse.txt")
+    assert "tok:zh" in run(capsys, "said", "model", *test)
+    assert "tok:13a" in run(capsys, "said", "other=said", *test)
+
+
 def test_comet_is_run_by_its_own_command(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
@@ -199,6 +243,7 @@ def test_comet_is_run_by_its_own_command(
     folder.mkdir()
     text = """
 names = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+open("asked", "w").write(str(sys.argv))
 outputs = open(names["-t"]).read().splitlines()
 references = open(names["-r"]).read().splitlines()
 for n, (a, b) in enumerate(zip(outputs, references)):
@@ -207,6 +252,9 @@ print(f"{names['-t']}\\tscore: 0.5000")
 """
     program("bin/comet-score", text)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    told = run(capsys, "worse", "better", *TEST, "--metrics", "bleu,comet", "--json")
+    asked = ("--metrics", "bleu,comet", "--comet=--model 'some where' --gpus 0")
+    told = run(capsys, "worse", "better", *TEST, *asked, "--json")
     comet = [each for each in json.loads(told)["figures"] if each["metric"] == "COMET"]
     assert [each["mean"] for each in comet] == [0.25, pytest.approx(0.25 + 4 / 24)]
+    assert comet[0]["signature"] == "comet-score --model 'some where' --gpus 0"
+    assert "--gpus', '0'" in Path("asked").read_text()

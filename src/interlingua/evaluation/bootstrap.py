@@ -5,6 +5,7 @@ statistics (Koehn 2004). Draws and arithmetic are those of sacreBLEU, number by 
 held at a time: sacreBLEU keeps all thousand, which for 20,000 sentences takes gigabytes.
 """
 
+import math
 import os
 import statistics
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from sacrebleu.metrics.base import Metric
 
 from interlingua.errors import ConfigError
 
-__all__ = ["NUM_RESAMPLES", "Resampled", "p_value", "resample"]
+__all__ = ["NUM_RESAMPLES", "Resampled", "p_value", "resample", "two_sided_t"]
 
 NUM_RESAMPLES = 1000
 """Draws, the default of the ``sacrebleu`` command."""
@@ -75,12 +76,25 @@ def p_value(system: Resampled, baseline: Resampled) -> float:
     """Share of draws whose difference departs from the mean difference by more than the real one.
 
     One is added to both counts, so that no finite number of draws gives 0. Source: the paired bootstrap of
-    the ``sacrebleu`` command, after ``bootstrap-hypothesis-difference-significance.pl`` of Moses.
+    the ``sacrebleu`` command, after ``bootstrap-hypothesis-difference-significance.pl`` of Moses. Since sizes are compared and
+    not differences, two systems of equal worth come out below 0.05 in about one of ten comparisons, not of twenty.
     """
     differences = np.abs(np.subtract(system.draws, baseline.draws))
     real = abs(system.value - baseline.value)
     exceeding = int(np.count_nonzero(differences - differences.mean() > real))
     return (exceeding + 1) / (len(differences) + 1)
+
+
+def two_sided_t(t: float, freedom: float) -> float:
+    """Return the chance of a value at least as far from 0 by Student's t distribution of ``freedom`` degrees."""
+    # With x = sqrt(freedom) tan(a) the density becomes a power of the cosine, which is integrated by Simpson's rule.
+    steps = 2_000
+    angle = np.linspace(0.0, math.atan(abs(t) / math.sqrt(freedom)), 2 * steps + 1)
+    height = np.cos(angle) ** (freedom - 1)
+    inside = height[0] + height[-1] + 4 * height[1::2].sum() + 2 * height[2:-1:2].sum()
+    inside *= (angle[1] - angle[0]) / 3
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
+    return min(1.0, max(0.0, 1.0 - 2 * scale * float(inside)))
 
 
 def _seed_generator(seed: str) -> np.random.Generator:

@@ -52,7 +52,12 @@ def write_comparison(one: str, other: str, texts: Sequence[ComparedText]) -> str
 def sign_test(fewer: int, more: int) -> float:
     """Return how easily chance divides so many cases as unevenly: the exact two-sided sign test (McNemar's, exact)."""
     number, least = fewer + more, min(fewer, more)
-    tail = sum(math.comb(number, k) for k in range(least + 1)) / 2**number
+    # By logarithms: the coefficients themselves have as many digits as there are cases.
+    all_ways = math.lgamma(number + 1) - number * math.log(2)
+    tail = math.fsum(
+        math.exp(all_ways - math.lgamma(k + 1) - math.lgamma(number - k + 1))
+        for k in range(least + 1)
+    )
     return min(1.0, 2 * tail)
 
 

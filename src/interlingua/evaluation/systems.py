@@ -1,23 +1,31 @@
 """Several systems, each trained from several seeds, on several test sets: means, spreads, and what is more than chance.
 
-Every system is compared with the first one. Sentences are drawn with replacement, the same for all systems, and of each system
-as many seeds as it has, with replacement too; a draw scores the mean over its seeds. The p-value is the one of
-``significance``: with one seed each it is the same number. To draw seeds as well is stricter: what another seed would turn round
-is not called a difference.
+Every system is compared with the first one. Where both have one seed, the p-value is the one of ``significance``: the paired
+bootstrap of the ``sacrebleu`` command, number by number. Where one has several, other seeds count like other sentences: the
+variance of the difference is that of the bootstrap, sentences drawn with replacement and the same for all, and that of the seeds;
+the difference over its root follows Student's t, with as many degrees of freedom as Welch and Satterthwaite reckon.
 
 Sources: Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; Bouthillier et al. 2021,
-"Accounting for Variance in Machine Learning Benchmarks" (randomise everything that chance decides).
+"Accounting for Variance in Machine Learning Benchmarks" (all that chance decides counts); Welch 1947, "The generalization of
+Student's problem when several different population variances are involved".
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
 
 import numpy as np
 
 from interlingua.errors import CorpusError
-from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, p_value, resample
+from interlingua.evaluation.bootstrap import (
+    NUM_RESAMPLES,
+    Resampled,
+    p_value,
+    resample,
+    two_sided_t,
+)
 from interlingua.evaluation.external import SegmentMetric
 from interlingua.evaluation.metrics import (
     LOWER_IS_BETTER,
@@ -178,9 +186,15 @@ class SystemsTable:
             for name, number in zip(self.test_sets, self.sentences, strict=True)
         )
         return (
-            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} (paired bootstrap of sentences and seeds); "
+            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self._test()}); "
             f"mean ± deviation over seeds ({seeds}); {sizes}"
         )
+
+    def _test(self) -> str:
+        """Name the test by which a difference is more than chance."""
+        if max(self.seeds) == 1:
+            return "paired bootstrap"
+        return "Welch's t over seeds and a paired bootstrap of sentences"
 
     def _metrics(self) -> list[str]:
         return list(dict.fromkeys(each.metric for each in self.figures))
@@ -246,26 +260,48 @@ def _figures(
     resampled: Sequence[Resampled],
     signature: str,
 ) -> list[Figure]:
-    """Make the figures of one metric from the draws of sentences of all seeds, one after the other; then draw the seeds."""
+    """Make the figures of one metric from the draws of sentences of all seeds, one after the other."""
     scored = iter(resampled)
     by_system = [[next(scored) for _ in system.outputs] for system in systems]
-    generator = np.random.default_rng(_SEED)
-    means = [_mean_of_seeds(seeds, generator) for seeds in by_system]
     figures = []
     for place, (system, seeds) in enumerate(zip(systems, by_system, strict=True)):
-        differs = place > 0 and means[place].draws != means[0].draws
+        name = seeds[0].name
         figures.append(
             Figure(
                 system=system.name,
                 test_set=test_set,
-                metric=means[place].name,
+                metric=name,
                 values=tuple(each.value for each in seeds),
-                p_value=p_value(means[place], means[0]) if differs else None,
+                p_value=_compare_seeds(seeds, by_system[0]) if place > 0 else None,
                 signature=signature,
-                higher_is_better=means[place].name not in LOWER_IS_BETTER,
+                higher_is_better=name not in LOWER_IS_BETTER,
             )
         )
     return figures
+
+
+def _compare_seeds(system: Sequence[Resampled], baseline: Sequence[Resampled]) -> float | None:
+    """Return how easily chance makes such a difference of two systems; None where they do not differ at all."""
+    draws, others = (np.mean([seed.draws for seed in each], axis=0) for each in (system, baseline))
+    if np.array_equal(draws, others) and fmean(e.value for e in system) == fmean(
+        e.value for e in baseline
+    ):
+        return None
+    if len(system) == len(baseline) == 1:
+        return p_value(system[0], baseline[0])
+    scores = [[seed.value for seed in each] for each in (system, baseline)]
+    by_seeds = [(variance(each) / len(each), len(each) - 1) for each in scores if len(each) > 1]
+    if len(by_seeds) == 1:  # a single seed is taken to vary as the other system's do
+        (part, freedom), number = by_seeds[0], max(map(len, scores))
+        by_seeds = [(part * (1 + number), freedom)]
+    parts = [(float(np.var(draws - others, ddof=1)), len(draws) - 1), *by_seeds]
+    whole = sum(part for part, _ in parts)
+    least = 1 / (len(draws) + 1)  # no finite number of draws tells of less
+    if not whole:
+        return least
+    of_all = whole**2 / sum(part**2 / of for part, of in parts)
+    t = (fmean(scores[0]) - fmean(scores[1])) / math.sqrt(whole)
+    return max(two_sided_t(t, of_all), least)
 
 
 def _resample_segments(
@@ -289,13 +325,3 @@ def _resample_segments(
         )
         for each in tables
     ]
-
-
-def _mean_of_seeds(seeds: Sequence[Resampled], generator: np.random.Generator) -> Resampled:
-    """Return the mean over the seeds as one system: each of its draws is the mean over drawn seeds."""
-    draws = np.array([each.draws for each in seeds])  # (seeds, draws)
-    if len(seeds) > 1:
-        chosen = generator.integers(len(seeds), size=draws.shape)
-        draws = np.take_along_axis(draws, chosen, axis=0)
-    value = fmean(each.value for each in seeds)
-    return Resampled(seeds[0].name, value, tuple(draws.mean(axis=0).tolist()))

@@ -7,7 +7,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.bootstrap import Resampled, p_value, resample
+from interlingua.evaluation.bootstrap import Resampled, p_value, resample, two_sided_t
 
 REFERENCE = [
     f"the {animal} number {number} sleeps well" for number, animal in enumerate(["cat", "dog"] * 15)
@@ -63,3 +63,22 @@ def test_the_seed_of_sacrebleu_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("SACREBLEU_SEED", "seven")
     with pytest.raises(ConfigError, match="SACREBLEU_SEED is 'seven'"):
         resample(metric, [SYSTEM], 10)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "five_percent", "one_percent"),
+    [
+        (1.0, 12.706, 63.657),
+        (2.0, 4.303, 9.925),
+        (4.0, 2.776, 4.604),
+        (30.0, 2.042, 2.750),
+        (1e6, 1.96, 2.576),
+    ],
+)
+def test_students_t_is_that_of_the_tables(
+    freedom: float, five_percent: float, one_percent: float
+) -> None:
+    assert two_sided_t(five_percent, freedom) == pytest.approx(0.05, rel=1e-3)
+    assert two_sided_t(-one_percent, freedom) == pytest.approx(0.01, rel=2e-3)
+    assert two_sided_t(0.0, freedom) == 1.0
+    assert two_sided_t(1e6, freedom) < 1e-3

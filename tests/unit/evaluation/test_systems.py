@@ -1,0 +1,73 @@
+"""Systems of several seeds: what is more than chance, where chance decides both sentences and seeds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from interlingua.evaluation.bootstrap import Resampled
+from interlingua.evaluation.comparison_page import sign_test
+from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
+
+
+def shares_found(
+    number: tuple[int, int], deviation: float, difference: float = 0.0
+) -> tuple[float, float]:
+    """Return how often systems of equal worth, or so far apart, come out below 0.05 and 0.01."""
+    from interlingua.evaluation.systems import _compare_seeds
+
+    chance = np.random.default_rng(1)
+    by_sentences = chance.normal(size=200)
+
+    def make(seeds: int, worth: float, share: float) -> Sequence[Resampled]:
+        values = worth + deviation * chance.normal(size=seeds)
+        return [Resampled("x", v, tuple(v + share * by_sentences)) for v in values]
+
+    found = []
+    for _ in range(1_500):
+        p = _compare_seeds(
+            make(number[0], difference + chance.normal(), 1.0), make(number[1], 0.0, 0.0)
+        )
+        assert p is not None
+        found.append(p)
+    return float(np.mean([p < 0.05 for p in found])), float(np.mean([p < 0.01 for p in found]))
+
+
+@pytest.mark.parametrize("number", [(3, 3), (5, 3)])
+@pytest.mark.parametrize("deviation", [0.3, 1.0, 3.0])
+def test_equal_systems_seldom_differ(number: tuple[int, int], deviation: float) -> None:
+    one, other = shares_found(number, deviation)
+    assert one < 0.075
+    assert other < 0.025
+
+
+def test_a_single_seed_is_taken_to_vary_like_the_others() -> None:
+    assert shares_found((3, 1), 1.0)[0] < 0.075
+
+
+def test_systems_far_apart_differ() -> None:
+    assert shares_found((3, 3), 1.0, difference=8.0)[0] > 0.95
+
+
+def test_seeds_that_agree_against_seeds_that_agree() -> None:
+    lines = [f"word {n} and another {n % 7}" for n in range(40)]
+    worse = [line.replace("another", "other") if n % 2 else line for n, line in enumerate(lines)]
+    one = SystemOutputs("one", ((tuple(worse),),) * 3)
+    two = SystemOutputs("two", ((tuple(lines),),) * 3)
+    table = compare_systems(
+        [one, two, SystemOutputs("same", one.outputs)],
+        [TestSet("t", tuple(lines), tuple(lines))],
+        ["bleu"],
+    )
+    p = {each.system: each.p_value for each in table.figures}
+    assert p["one"] is None
+    assert p["same"] is None
+    assert p["two"] is not None
+    assert p["two"] < 0.01
+    assert "Welch" in table.to_text()
+
+
+def test_the_sign_test_of_many_cases_is_that_of_few() -> None:
+    assert sign_test(1, 9) == pytest.approx(22 / 1024)
+    assert sign_test(0, 0) == sign_test(5, 5) == 1.0
+    assert sign_test(50_000, 51_000) == pytest.approx(0.0016686, rel=1e-3)
