@@ -79,14 +79,51 @@ def test_it_is_told_where_the_losses_part(place: Path, capsys: Capture) -> None:
     out = capsys.readouterr().out
     assert "differs first at one of the updates 1 to 20" in out
     # On another machine so little says nothing, but two in a hundred do.
-    environment = json.loads(Path("run/environment.json").read_text())
-    Path("run/environment.json").write_text(json.dumps(environment | {"torch": "1.0"}))
+    settings = json.loads(Path("run/settings.jsonl").read_text())
+    settings["environment"]["torch"] = "1.0"
+    Path("run/settings.jsonl").write_text(json.dumps(settings) + "\n")
     assert main(["replay", "run", "--steps", "20"]) == 0
     out = capsys.readouterr().out
     assert "torch was 1.0, and is" in out
     second["loss"] *= 1.03
     metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["replay", "run", "--steps", "20"]) == 1
+
+
+def test_a_run_of_before_has_its_environment_only(place: Path, capsys: Capture) -> None:
+    Path("run/settings.jsonl").unlink()
+    assert main(["replay", "run", "--steps", "20"]) == 0
+    Path("run/environment.json").write_text("")
+    assert main(["replay", "run", "--steps", "20"]) == 5
+    assert "environment.json: cannot be read" in capsys.readouterr().err
+
+
+def test_what_a_run_was_resumed_with_does_not_count_for_its_beginning(
+    place: Path, capsys: Capture
+) -> None:
+    longer = TRAIN.replace("--training.steps 60", "--training.steps 100 --training.schedule linear")
+    longer = longer.replace("--run-dir run", "--run-dir other --training.peak-learning-rate 0.01")
+    assert main(longer.replace("steps 100", "steps 50").split()) == 0
+    assert main(longer.replace("every 30", "every 25").split()) == 0
+    assert main(f"{longer} --training.threads 2".replace("threads 1 ", "").split()) == 0
+    settings = [json.loads(line) for line in Path("other/settings.jsonl").read_text().splitlines()]
+    assert [each["after"] for each in settings] == [0, 50, 100]
+    capsys.readouterr()
+    assert main(["replay", "other", "--steps", "90", "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found["equal"]
+    assert found["steps"] == 40
+    said = "50 updates were made before it went on with training.steps = 100, training.validate_every = 25"
+    assert said in told.err
+
+
+def test_the_clock_does_not_end_a_replay(place: Path, capsys: Capture) -> None:
+    assert main(TRAIN.replace("--run-dir run", "--run-dir timed --training.minutes 5").split()) == 0
+    lines = Path("timed/settings.jsonl").read_text().replace('"minutes": 5.0', '"minutes": 0.0001')
+    Path("timed/settings.jsonl").write_text(lines)
+    assert main(["replay", "timed", "--steps", "60"]) == 0
+    assert "the first 60 updates give the same losses" in capsys.readouterr().out
 
 
 def test_a_changed_text_is_refused_by_name(place: Path, capsys: Capture) -> None:
@@ -104,7 +141,7 @@ def test_a_changed_text_is_refused_by_name(place: Path, capsys: Capture) -> None
         ("replay run --steps 0", "", 2, "--steps must be at least 1"),
         ("replay run", "metrics.jsonl", 5, "has no loss of training"),
         ("replay run", "corpus.lock", 3, "corpus.lock: cannot be read"),
-        ("replay run", "environment.json", 5, "environment.json: cannot be read"),
+        ("replay run", "settings.jsonl", 5, "settings.jsonl: cannot be read"),
         ("replay run", "shards/corpus.json", 3, "corpus.json: cannot be read"),
         ("replay run", "shards/training/source_ids", 3, "source_ids: "),
         ("replay run", "tokenizer/tokenizer.json", 4, "tokenizer"),

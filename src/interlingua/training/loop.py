@@ -284,8 +284,8 @@ class Trainer:
     ) -> str:
         """Train until there is a reason to stop, and return the reason.
 
-        ``on_validation`` gets each validation, and whether it is the best so far. After the update ``until`` the
-        training is left as it stands, neither validated nor saved.
+        ``on_validation`` gets each validation, and whether it is the best so far. With ``until`` nothing else ends the training,
+        and after that update it is left as it stands, neither validated nor saved.
         """
 
         def validate() -> None:
@@ -344,8 +344,9 @@ class Trainer:
     def _finished(self, stop: StopSignal, until: int | None) -> str | None:
         if self._is_told_to_stop(stop):
             return f"stopped by {stop}"
-        if until is not None and self.state.step >= until:
-            return f"step {until:,}, as far as was asked for, is done"
+        if until is not None:
+            is_done = self.state.step >= until
+            return f"step {until:,}, as far as was asked for, is done" if is_done else None
         if self.config.steps and self.state.step >= self.config.steps:
             return f"step {self.config.steps:,}, the last one, is done"
         if self.config.minutes and self.state.seconds >= 60 * self.config.minutes:

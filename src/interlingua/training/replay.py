@@ -14,27 +14,21 @@ from typing import Any, Literal
 from rich.console import Console
 
 from interlingua.checkpoints.model_folder import BuildModel
-from interlingua.config import RunConfig
+from interlingua.config import RunConfig, TrainingConfig
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, CorpusError, ModelError
 from interlingua.hardware import prepare_cpu
 from interlingua.model.building import build_encoder_decoder
 from interlingua.training.loop import LOG_EVERY
-from interlingua.training.prepare import reopen
+from interlingua.training.prepare import Prepared, reopen
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.run import train_again
-from interlingua.training.run_folder import RunFolder
+from interlingua.training.run_folder import MACHINE, RunFolder
 
 __all__ = ["TOLERANCE", "LossPair", "Replayed", "compare_losses", "replay"]
 
 TOLERANCE = 0.02
 """By so much of itself a loss may differ where another machine, or the clock, had a say in it."""
-
-_MACHINE = (
-    *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
-    *("device", "dtype", "kernels", "cuda"),
-)
-"""What the last bit of a loss depends on, of all that ``environment.json`` tells."""
 
 _OLD_DECIMALS = 4
 """Earlier versions wrote no more of a loss; validations still do."""
@@ -129,7 +123,8 @@ def replay(
 
     Args:
         run: the run folder; nothing in it is written.
-        steps: updates, rounded up to the next record of the run; no more than the run has records of.
+        steps: updates, rounded up to the next record of the run; no more than the run has records of before it was first resumed
+            with other settings or on another machine.
         build_model: what made the model, if it was none of this package's own.
         console: where progress goes, by default standard error.
 
@@ -141,11 +136,20 @@ def replay(
     if steps < 1:
         raise ConfigError(f"--steps must be at least 1, not {steps}")
     folder = RunFolder(run)
-    prepared = reopen(folder)
-    environment = _read_environment(folder)
-    records = read_losses(folder)
-    last = _last_record(records, steps, folder)
     progress = TrainingProgress(console or Console(stderr=True))
+    prepared = reopen(folder)
+    records = read_losses(folder)
+    if settings := folder.read_settings():
+        first, *later = settings
+        prepared = _as_begun(prepared, first["training"])
+        environment = first["environment"]
+        if later:
+            end = later[0]["after"]
+            records = [record for record in records if record["step"] <= end]
+            progress.say(f"{end:,} updates were made before {_changes(first, later[0])}")
+    else:
+        environment = _read_environment(folder)
+    last = _last_record(records, steps, folder)
     for remark in check_text(folder, prepared.config):
         progress.say(remark)
     prepare_cpu(prepared.config.training.threads or environment.get("threads"))
@@ -267,13 +271,13 @@ def _read_environment(folder: RunFolder) -> dict[str, Any]:
 
 def _other_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Say in what the machine, or what computes on it, is another one than the run wrote down."""
-    told = [name for name in _MACHINE if name in before]
+    told = [name for name in MACHINE if name in before]
     found = [
         f"{name} was {before[name]}, and is {now.get(name)}"
         for name in told
         if before[name] != now.get(name)
     ]
-    if untold := [name for name in _MACHINE if name not in before]:
+    if untold := [name for name in MACHINE if name not in before]:
         found.append(f"environment.json does not tell {', '.join(untold)}")
     return found
 
@@ -287,6 +291,25 @@ def _clock(config: RunConfig) -> list[str]:
         f"training.minutes = {training.minutes:g} with training.schedule = {training.schedule}: "
         "the learning rate follows the clock"
     ]
+
+
+def _as_begun(prepared: Prepared, training: dict[str, Any]) -> Prepared:
+    """Return a run with the settings of training that it began with, of those that matter for a loss."""
+    config = prepared.config
+    whole = config.training.model_dump() | training
+    update = {"training": TrainingConfig.model_validate(whole)}
+    return replace(prepared, config=config.model_copy(update=update))
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Name what a run was resumed with that it had not begun with."""
+    changed = [
+        f"{prefix}{name} = {value}"
+        for section, prefix in (("training", "training."), ("environment", ""))
+        for name, value in now[section].items()
+        if before[section].get(name) != value
+    ]
+    return f"it went on with {', '.join(sorted(changed))}"
 
 
 def _number(loss: float | None) -> str:

@@ -301,13 +301,15 @@ class _Run:
         )
         if self.workers.is_first:
             start = self.prepared.start
-            self.folder.write_environment(
+            environment = self.folder.write_environment(
                 kernels=self._ways_to_compute(),
                 started_from=start.origin if start else None,
                 device=self.trainer.device,
                 dtype=self.trainer.dtype,
                 processes=self.workers.size,
             )
+            training = self.prepared.config.training.model_dump(mode="json")
+            self.folder.keep_settings(self.trainer.state.step, training, environment)
         return checkpoint
 
     def _mend_model(self) -> None:

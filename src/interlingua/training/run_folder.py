@@ -7,14 +7,24 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from interlingua import __version__
-from interlingua.errors import OutputError, TrainingError
+from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.files import clear_left_overs, hold_folder, write_text
 
-__all__ = ["RunFolder"]
+__all__ = ["MACHINE", "RunFolder"]
+
+MACHINE = (
+    *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
+    *("device", "dtype", "kernels", "cuda"),
+)
+"""What the last bit of a loss depends on, of all that ``environment.json`` tells."""
+
+_OF_NO_LOSS = {"keep_checkpoints", "average_last", "patience", "worker_timeout"}
+"""Settings of training that change no loss of an update."""
 
 
 class RunFolder:
@@ -24,6 +34,7 @@ class RunFolder:
         self.path = Path(path)
         self.config = self.path / "config.toml"
         self.environment = self.path / "environment.json"
+        self.settings = self.path / "settings.jsonl"
         self.corpus = self.path / "corpus"
         self.corpus_lock = self.path / "corpus.lock"
         self.start = self.path / "start"
@@ -92,8 +103,8 @@ class RunFolder:
         device: torch.device | None = None,
         dtype: torch.dtype | None = None,
         processes: int = 1,
-    ) -> None:
-        """Record what the numbers of this run depend on.
+    ) -> dict[str, Any]:
+        """Record what the numbers of this run depend on, and return it.
 
         Args:
             kernels: what computes between matrix products.
@@ -118,6 +129,47 @@ class RunFolder:
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         } | ({"started_from": started_from} if started_from else {})
         write_text(self.environment, json.dumps(content, indent=2) + "\n")
+        return content
+
+    def keep_settings(
+        self, step: int, training: dict[str, Any], environment: dict[str, Any]
+    ) -> None:
+        """Record by what settings, and where, training goes on after update ``step``, if that has changed.
+
+        ``config.toml`` and ``environment.json`` tell the newest; these lines tell those of every update.
+        """
+        now = {
+            "training": {name: training[name] for name in training.keys() - _OF_NO_LOSS},
+            "environment": {name: environment[name] for name in MACHINE},
+        }
+        try:
+            before = [each for each in self.read_settings() if each["after"] < step]
+        except ModelError:
+            before = []
+        if before and {name: before[-1][name] for name in now} == now:
+            return
+        lines = [json.dumps(each, sort_keys=True) for each in (*before, {"after": step, **now})]
+        write_text(self.settings, "".join(f"{line}\n" for line in lines))
+
+    def read_settings(self) -> list[dict[str, Any]]:
+        """Return what :meth:`keep_settings` recorded, in the order of updates; nothing of a run of an earlier version.
+
+        Raises:
+            ModelError: it cannot be read.
+        """
+        if not self.settings.exists():
+            return []
+        try:
+            lines = self.settings.read_text(encoding="utf-8").splitlines()
+            found = [json.loads(line) for line in lines]
+            for each in found:
+                dict(each["training"]), dict(each["environment"])
+            found.sort(key=lambda each: int(each["after"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"{self.settings}: cannot be read ({error}); take a whole copy of the run"
+            ) from error
+        return found
 
 
 def _processor() -> str:
