@@ -49,7 +49,7 @@ class BackFlags:
     mono_source: Path | None = None
     """Text of the source language, one sentence a line; with --iterations of 2 or more."""
     config: Path | None = None
-    """Configuration (TOML) of what is trained; all counts but its corpus."""
+    """Configuration (TOML) of what is trained; of its corpus only the noise counts."""
     set: tuple[str, ...] = ()
     """SECTION.KEY=VALUE, any value of that configuration; --section.key VALUE is the same."""
 
@@ -88,6 +88,10 @@ def back_translate(
     read = (back.source, back.target, valid.valid_source, valid.valid_target)
     for path in (mono, back.mono_source, back.config, *read):
         refuse_missing_text(path)
+    from interlingua.cli_synthetic import refuse_unequal
+
+    refuse_unequal(back.source, back.target)
+    refuse_unequal(valid.valid_source, valid.valid_target)
     work = _Work(back, search, keep, machine, to)
     if back.iterations is not None:
         return _in_turn(work, reverse_model, mono, output, valid)
@@ -161,17 +165,20 @@ class _Work:
             in_words,
             make_corpus,
             save_run,
+            sides_in,
         )
         from interlingua.training.synthetic import SyntheticCorpus
 
         back, keep, recipe = self.back, self.keep, self.recipe(model)
         translator = open_translator(recipe)
         check_languages(model, translator, mono, genuine[0])
+        languages = (translator.target_lang, translator.source_lang)
+        places = sides_in(output, "back-translated", *languages)
         job = SyntheticCorpus(
             text=mono,
             translated=output / TRANSLATED / mono.name,
-            source=output / f"back-translated.{translator.target_lang}",
-            target=output / f"back-translated.{translator.source_lang}",
+            source=places[0],
+            target=places[1],
             text_is="target",
             keep=keep.keep,
             min_score=keep.min_score,
@@ -267,7 +274,9 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         ROUNDS,
         Rounds,
         Side,
+        content_of,
         describe_rounds,
+        recall,
         tell_cost,
         train_in_turn,
     )
@@ -279,7 +288,6 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         measure_cost,
         refuse_foreign,
     )
-    from interlingua.corpus.lines import count_lines
 
     back, keep = work.back, work.keep
     assert back.iterations is not None
@@ -294,20 +302,30 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     rounds = Rounds(back.iterations, output, reverse_model, forward, reverse)
     refuse_foreign(output, lambda name: name == ROUNDS or name.startswith("round-"))
     genuine = work.config(None, (back.source, back.target), valid, output / RUN)
-    if not (output / ROUNDS).exists():
-        recipe = work.recipe(reverse_model)
+    texts = (mono, back.mono_source, *forward.named.values())
+    told = {
+        "reverse_model": str(reverse_model),
+        "text": str(mono),
+        **({"text_of_source": str(back.mono_source)} if back.mono_source else {}),
+        **{name: str(path) for name, path in forward.named.items() if path},
+        "corpus.noise": genuine.corpus.noise,
+        **content_of([path for path in texts if path is not None]),
+        **work.settings(),
+    }
+    done = recall(rounds, told)
+    if left := rounds.left(done):
+        number, role, side = left[0]
+        model = rounds.writer(number, role, RUN)
+        recipe = replace(work, to=work.to if model == reverse_model else None).recipe(model)
         translator = open_translator(recipe)
-        check_languages(reverse_model, translator, mono, back.source)
-        place = rounds.folder(1, "forward") / TRANSLATED
-        if waiting := waiting_parts(mono, place, recipe, keep.part_lines):
-            cost = measure_cost(waiting, recipe, translator)
-            texts = [(mono, cost.lines, cost.seconds)]
-            if (
-                reverse is not None
-            ):  # the forward model is not there yet, and is taken to be as fast
-                share = reverse.mono.stat().st_size / max(mono.stat().st_size, 1)
-                texts.append((reverse.mono, count_lines(reverse.mono), cost.seconds * share))
-            note(tell_cost(rounds, genuine, texts))
+        check_languages(model, translator, side.mono, side.source)
+        places = (rounds.folder(number, role) / TRANSLATED, rounds.folder(number, role) / "none")
+        waiting, whole = (
+            waiting_parts(side.mono, place, recipe, keep.part_lines) for place in places
+        )
+        cost = measure_cost(waiting or whole, recipe, translator)
+        first = cost.lines if waiting else 0
+        note(tell_cost(rounds, genuine, left, first, cost.seconds / max(cost.lines, 1)))
     if keep.dry_run:
         return 0
 
@@ -322,13 +340,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         )
         return place / CONFIG
 
-    told = {
-        "reverse_model": str(reverse_model),
-        "text": str(mono),
-        **({"text_of_source": str(back.mono_source)} if back.mono_source else {}),
-        **work.settings(),
-    }
-    status, done = train_in_turn(rounds, make, RUN, told)
+    status = train_in_turn(rounds, make, RUN, told, done)
     if keep.json:
         print_json({"rounds": done, "finished": status == 0})
     else:

@@ -29,7 +29,7 @@ class DistillFlags:
     """What is taken of a teacher, and the student that is to learn it."""
 
     n_best: int | None = None
-    """With --target: of N candidates the nearest to the target line is taken. Usually 5."""
+    """With --target: of N candidates the nearest to the target line is taken. Usually 5, and no more than --beam-size."""
     nearness: Literal["chrf", "bleu"] = "chrf"
     """By which score of a sentence that is."""
     student: Literal["6-1", "6-2", "12-1", "12-2"] = "6-2"
@@ -82,6 +82,7 @@ def distill(
         make_corpus,
         recipe_of,
         save_run,
+        sides_in,
         width_of,
     )
     from interlingua.training.synthetic import SyntheticCorpus
@@ -91,11 +92,12 @@ def distill(
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
     translator = open_translator(recipe)
     check_languages(teacher[0], translator, source, target)
+    places = sides_in(output, "distilled", translator.source_lang, translator.target_lang)
     job = SyntheticCorpus(
         text=source,
         translated=output / TRANSLATED / source.name,
-        source=output / f"distilled.{translator.source_lang}",
-        target=output / f"distilled.{translator.target_lang}",
+        source=places[0],
+        target=places[1],
         text_is="source",
         reference=target,
         nearness=how.nearness,
@@ -114,13 +116,22 @@ def distill(
 
 
 def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> dict[str, object]:
-    """Return how many candidates are searched for."""
-    n_best = how.n_best or (N_BEST if target else 1)
+    """Return how many candidates are searched for, and with what beam."""
+    if how.n_best is None:
+        most = N_BEST if search.beam_size is None else min(N_BEST, search.beam_size)
+        n_best = most if target else 1
+    else:
+        n_best = how.n_best
     if n_best < 1:
         raise ConfigError(f"--n-best must be at least 1, not {n_best}")
     if n_best > 1 and target is None:
         raise ConfigError("--n-best needs --target, which tells the best of them; give it too")
-    return {"n_best": n_best, "beam_size": search.beam_size or max(N_BEST, n_best)}
+    beam_size = max(N_BEST, n_best) if search.beam_size is None else search.beam_size
+    if 1 <= beam_size < n_best:
+        raise ConfigError(
+            f"--n-best {n_best} needs as many hypotheses, and --beam-size keeps {beam_size}; raise it, or lower --n-best"
+        )
+    return {"n_best": n_best, "beam_size": beam_size}
 
 
 def _student(

@@ -7,6 +7,7 @@ Source: Hoang et al. 2018, "Iterative back-translation for neural machine transl
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,13 +17,24 @@ from interlingua.cli_results import exit_status_of
 from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
+from interlingua.corpus.fingerprint import fingerprint
+from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.lines import count_lines
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
 from interlingua.training.plan import plan
 from interlingua.training.progress import in_words as duration
 from interlingua.training.run import TrainResult, train
 
-__all__ = ["Rounds", "Side", "describe_rounds", "tell_cost", "train_in_turn"]
+__all__ = [
+    "Rounds",
+    "Side",
+    "content_of",
+    "describe_rounds",
+    "recall",
+    "tell_cost",
+    "train_in_turn",
+]
 
 ROUNDS = "rounds.json"
 
@@ -46,6 +58,16 @@ class Side:
     target: Path
     valid_source: Path | None
     valid_target: Path | None
+
+    @property
+    def named(self) -> dict[str, Path | None]:
+        """The pairs, by what they are for."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "valid_source": self.valid_source,
+            "valid_target": self.valid_target,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +95,11 @@ class Rounds:
             if self.reverse is not None and number < self.count:
                 yield number, "reverse", self.reverse
 
+    def left(self, done: Sequence[dict[str, Any]]) -> list[tuple[int, Role, Side]]:
+        """Return what is still to be trained after ``done``."""
+        trained = {(each["round"], each["model"]) for each in done}
+        return [step for step in self.steps() if step[:2] not in trained]
+
     def folder(self, number: int, role: Role) -> Path:
         """Return where a training keeps its text and its run."""
         return self.output / f"round-{number}" / role
@@ -87,65 +114,107 @@ class Rounds:
 def tell_cost(
     rounds: Rounds,
     config: RunConfig,
-    lines: Sequence[tuple[Path, int, float]],
+    left: Sequence[tuple[int, Role, Side]],
+    first: int,
+    pace: float,
 ) -> str:
-    """Say what all rounds will take.
+    """Say what the rounds will still take.
 
     Args:
         rounds: what is planned.
         config: a training on the genuine pairs alone.
-        lines: texts to translate, with their number of lines and the seconds that one translation of them takes.
+        left: what is still to be trained.
+        first: lines that are still to be translated for the first of these.
+        pace: seconds that a line of them takes; models that are not there yet are taken to be as fast.
     """
-    trainings = 2 * rounds.count - 1
+    sides = [side for _, _, side in left]
+    lines = [count_lines(side.mono) for side in sides]
+    reading = [first, *lines[1:]]
     if config.training.minutes is not None:
-        seconds, of = 60 * config.training.minutes, "at most"
+        training, of = [60 * config.training.minutes] * len(left), "at most"
     else:
-        seconds, of = plan(config).seconds, "on the genuine pairs alone"
-    translated = [
-        f"{number:,} lines of {path} {times} {'time' if times == 1 else 'times'}"
-        for (path, number, _), times in zip(lines, (rounds.count, rounds.count - 1), strict=False)
+        alone = plan(config).seconds
+        pairs = max(
+            sum(1 for _ in PairReader((sides[0].source, sides[0].target), UNNAMED, None)), 1
+        )
+        # So many updates, or so many epochs: then each synthetic pair takes as long as a genuine one.
+        longer = config.training.steps is None
+        training = [alone * (1 + number / pairs) if longer else alone for number in lines]
+        of = "or so"
+    texts = [
+        f"{number:,} lines of {side.mono}"
+        for side, number in zip(sides, reading, strict=True)
+        if number
     ]
-    spent = sum(
-        each * times
-        for (_, _, each), times in zip(lines, (rounds.count, rounds.count - 1), strict=False)
-    )
+    times = Counter(texts)
+    translated = [f"{text} {_times(number)}" for text, number in times.items()]
+    spent = sum(training) + pace * sum(reading)
+    reads = f", and {' and '.join(translated)} to translate" if translated else ""
     return (
-        f"{rounds.count} {'round' if rounds.count == 1 else 'rounds'}: {trainings} "
-        f"{'training' if trainings == 1 else 'trainings'} of {duration(seconds)} each {of}, and {' and '.join(translated)} "
-        f"translated; about {duration(trainings * seconds + spent)} in all"
+        f"{_number(rounds.count, 'round')}, {_number(len(left), 'training')} to go of {duration(max(training))} each {of}"
+        f"{reads}; about {duration(spent)} in all"
     )
+
+
+def recall(rounds: Rounds, told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is done already; a longer chain of rounds goes on with a shorter one.
+
+    Raises:
+        ConfigError: the folder was begun with other settings or other text.
+        OutputError: what it holds cannot be read.
+    """
+    path = rounds.output / ROUNDS
+    if not path.exists():
+        return []
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        before, done = content["settings"], content["done"]
+        for name, value in told.items():
+            if name in before and before[name] != value:
+                raise ConfigError(
+                    f"{path.parent}: was begun with {name} = {before[name]}, not {value}; give another --output"
+                )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{path}: cannot be read ({error}); give another --output, or remove it"
+        ) from error
+    found: list[dict[str, Any]] = done
+    return found
+
+
+def content_of(files: Sequence[Path]) -> dict[str, str]:
+    """Return the beginning of the SHA-256 of each file."""
+    return {
+        f"content of {path}": fingerprint([path])[path.as_posix()]["sha256"][:12] for path in files
+    }
 
 
 def train_in_turn(
-    rounds: Rounds, make: Make, run: str, told: dict[str, Any]
-) -> tuple[int, list[dict[str, Any]]]:
-    """Do every step that is not done yet; return the exit status, and what each training came to.
+    rounds: Rounds, make: Make, run: str, told: dict[str, Any], done: list[dict[str, Any]]
+) -> int:
+    """Do every step that is not done yet, and return the exit status.
 
     Args:
         rounds: what is planned.
         make: writes the text of a training, and its configuration.
         run: name of the run in the folder of a training.
-        told: the settings that decide; a folder that was begun with others is refused.
+        told: the settings that decide.
+        done: what each training before came to; those that follow are added.
 
     Raises:
-        ConfigError: the folder was begun with other settings.
-        OutputError: it cannot be written.
+        OutputError: the folder cannot be written.
     """
-    path = rounds.output / ROUNDS
-    done = _recall(path, told)
-    for number, role, side in rounds.steps():
-        if any((each["round"], each["model"]) == (number, role) for each in done):
-            continue
+    for number, role, side in rounds.left(done):
         note(f"round {number} of {rounds.count}: the {role} model")
         place = rounds.folder(number, role)
         settings = make(rounds.writer(number, role, run), side, place)
         result = train(load_config(settings))
         if result.signal is not None:
-            return exit_status_of(result), done
+            return exit_status_of(result)
         done.append({"round": number, "model": role, **_figures(result)})
         content = {"version": 1, "settings": told, "done": done}
-        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    return 0, done
+        write_text(rounds.output / ROUNDS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return 0
 
 
 def describe_rounds(done: Sequence[dict[str, Any]]) -> str:
@@ -173,21 +242,9 @@ def _figures(result: TrainResult) -> dict[str, Any]:
     }
 
 
-def _recall(path: Path, told: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what is done already; a longer chain of rounds goes on with a shorter one."""
-    if not path.exists():
-        return []
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        before, done = content["settings"], content["done"]
-        for name, value in told.items():
-            if name in before and before[name] != value:
-                raise ConfigError(
-                    f"{path.parent}: was begun with {name} = {before[name]}, not {value}; give another --output"
-                )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OutputError(
-            f"{path}: cannot be read ({error}); give another --output, or remove it"
-        ) from error
-    found: list[dict[str, Any]] = done
-    return found
+def _number(number: int, of: str) -> str:
+    return f"{number} {of}{'' if number == 1 else 's'}"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -15,6 +15,7 @@ from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, Syntheti
 from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.formats import UNNAMED, PairReader
 from interlingua.corpus.lines import count_lines
 from interlingua.corpus.parallel import language_of
 from interlingua.errors import ConfigError, CorpusError, OutputError
@@ -33,7 +34,9 @@ __all__ = [
     "measure_cost",
     "recipe_of",
     "refuse_foreign",
+    "refuse_unequal",
     "save_run",
+    "sides_in",
     "width_of",
 ]
 
@@ -85,6 +88,19 @@ def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) 
         if place in path.resolve().parents:
             raise OutputError(f"{output}: holds {path}, which is read; give another --output")
     refuse_foreign(output, lambda name: name in (TRANSLATED, REPORT, *own))
+
+
+def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tuple[Path, Path]:
+    """Return where the two sides of a corpus go; their suffixes are the languages, which may be the same."""
+    names = (stem, stem) if source_lang != target_lang else (f"{stem}.source", f"{stem}.target")
+    return output / f"{names[0]}.{source_lang}", output / f"{names[1]}.{target_lang}"
+
+
+def refuse_unequal(source: Path | None, target: Path | None) -> None:
+    """Raise a CorpusError unless line N of one text can be the translation of line N of the other, before work is done on them."""
+    if source is not None and target is not None:
+        for _ in PairReader((source, target), UNNAMED, None):
+            pass
 
 
 def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
@@ -140,6 +156,7 @@ def make_corpus(
         OutputError: something cannot be written.
     """
     job.check()
+    refuse_unequal(job.text, job.reference)
     if flags.part_lines < 1:
         raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
     folder = job.translated.parent

@@ -9,6 +9,7 @@ import pytest
 from interlingua import cli_rounds
 from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Worker
+from interlingua.checkpoints.manifest import write_manifest
 from interlingua.cli import main
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
@@ -135,8 +136,8 @@ def test_forward_and_reverse_models_are_trained_in_turn(
 ) -> None:
     Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES[:20]))
     dry = run(f"{TURNS} --dry-run", capsys)[1]
-    assert "2 rounds: 3 trainings of 60 s each at most, and" in dry
-    assert "80 lines of mono.digits 2 times and 20 lines of mono.reverse 1 time translated" in dry
+    assert "2 rounds, 3 trainings to go of 60 s each at most, and" in dry
+    assert "80 lines of mono.digits 2 times and 20 lines of mono.reverse once to translate" in dry
     assert not Path("more").exists()
     # The models of three updates write nothing that the filter would let through, so the text of each is told.
     written: list[tuple[str, str]] = []
@@ -161,6 +162,15 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     monkeypatch.setattr(cli_rounds, "train", stop_at_the_third)
     assert main(TURNS.split()) == 130
     monkeypatch.setattr(cli_rounds, "train", train)
+    dry = run(f"{TURNS} --dry-run", capsys)[1]
+    assert "2 rounds, 1 training to go of 60 s each at most; about 60 s in all" in dry
+    other = TURNS.replace(
+        "--source train.reverse --target train", "--source valid.reverse --target valid"
+    )
+    assert main(other.split()) == 2
+    assert (
+        "more: was begun with source = train.reverse, not valid.reverse" in capsys.readouterr().err
+    )
     out, err = run(TURNS, capsys)
     assert "round 2 of 2: the forward model" in err
     assert "round 1 of 2" not in err
@@ -186,6 +196,10 @@ def test_forward_and_reverse_models_are_trained_in_turn(
         (1, "reverse"),
         (2, "forward"),
     ]
+    Path("mono.digits").write_text("1 2 3\n")
+    assert main(TURNS.replace("--iterations 2", "--iterations 3").split()) == 2
+    assert "more: was begun with content of mono.digits = " in capsys.readouterr().err
+    Path("mono.digits").write_text("".join(f"{line}\n" for line in LINES))
     assert main([*TURNS.split(), "--training.seed", "2"]) == 2
     assert "more: was begun with training.seed = 1, not 2" in capsys.readouterr().err
 
@@ -208,6 +222,32 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     run(f"train small/student.toml {flags} --training.validate-sentences 2", capsys)
     assert Path("small/run/model/config.json").is_file()
     assert "80 of 80 lines" in run(f"{DISTILL} --target mono.reverse --n-best 4", capsys)[1]
+
+
+def test_a_beam_is_wide_enough_for_its_candidates(capsys: Capture) -> None:
+    Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES))
+    out = run(f"{DISTILL} --target mono.reverse --beam-size 3 --json", capsys)[0]
+    assert json.loads(out)["options"] == {"beam_size": 3, "n_best": 3}
+
+
+def test_a_model_of_one_language_writes_a_corpus_of_it(capsys: Capture) -> None:
+    told = json.loads(Path("model/config.json").read_text())
+    told["source_lang"] = told["target_lang"] = "digits"
+    Path("model/config.json").write_text(json.dumps(told))
+    write_manifest(Path("model"))
+    run(f"{DISTILL} --keep 1", capsys)
+    back = "back-translate model --mono mono.digits --output more --threads 1 --keep 1"
+    run(f"{back} --source train.digits --target train.reverse", capsys)
+    for stem in ("small/distilled", "more/back-translated"):
+        source, target = (
+            read_lines(Path(f"{stem}.{side}.digits")) for side in ("source", "target")
+        )
+        assert len(source) == len(target) > 60
+        assert sum(one == other[::-1] for one, other in zip(source, target, strict=True)) > 60
+    corpus = load_config(Path("small/student.toml")).corpus
+    assert (corpus.source_lang, corpus.target_lang) == ("digits", "digits")
+    flags = "--training.threads 1 --training.steps 2 --valid-source valid.digits --valid-target valid.reverse"
+    run(f"train small/student.toml {flags} --training.validate-sentences 2", capsys)
 
 
 def test_several_teachers_write_together(capsys: Capture) -> None:
@@ -268,9 +308,33 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
         ("distill model --source mono.reverse --output o", 2, "of the other direction"),
         ("distill model --source mono.digits --target mono.digits --output o", 2, "other direct"),
         ("distill model --source mono.digits --output o --n-best 3", 2, "--n-best needs --target"),
+        (
+            "distill model --source mono.digits --output o --n-best 0",
+            2,
+            "--n-best must be at least",
+        ),
+        (
+            "distill model --source mono.digits --target mono.long --output o --n-best 4 --beam-size 3",
+            2,
+            "--n-best 4 needs as many hypotheses, and --beam-size keeps 3",
+        ),
+        (
+            "back-translate model --mono mono.digits --output o --source short.reverse --target train.digits",
+            3,
+            "train.digits has 60 lines but short.reverse has 2",
+        ),
+        (
+            "back-translate model --mono mono.digits --output o --valid-source short.reverse --valid-target valid.digits",
+            3,
+            "valid.digits has 60 lines but short.reverse has 2",
+        ),
         ("distill model --source mono.digits --output o --width 7", 2, "--width must be even"),
         ("distill model --source mono.digits --output full", 6, "full: holds other.txt"),
-        ("distill model --source mono.digits --target short.reverse --output o", 3, "2 lines"),
+        (
+            "distill model --source mono.digits --target short.reverse --output o",
+            3,
+            "has 2; line 3",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_line(
@@ -278,6 +342,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
 ) -> None:
     Path("mono.reverse").write_text("1 2\n")
     Path("short.reverse").write_text("1 2\n2 1\n")
+    Path("mono.long").write_text("".join(f"{line[::-1]}\n" for line in LINES))
     Path("empty.digits").write_text("")
     Path("blank.digits").write_text("\n \n")
     Path("full").mkdir()
@@ -286,6 +351,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
     told = capsys.readouterr()
     error = [line for line in told.err.splitlines() if line.startswith("error")]
     assert message in error[0]
+    assert "lines to translate" not in told.err or "blank" in command
     assert told.out == ""
     assert Path("full/other.txt").read_text() == "precious"
     assert Path("mono.digits").read_text().count("\n") == 80
