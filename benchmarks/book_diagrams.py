@@ -1,20 +1,39 @@
 """Diagrams for the walk through the paper: boxes, tokens and steps, with what one translation had in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from book_drawings import DARK, LIGHT, heading, panel_at
+from book_drawings import DARK, LIGHT, Matrix, heading, largest, matrix, panel_at
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from interlingua.inspection.attention import write_tokens
 from interlingua.inspection.canvas import QUIET, figure_style, text_width
 from interlingua.inspection.legible import label_of
 from interlingua.inspection.steps import Step
 from interlingua.inspection.trace import Trace
 from interlingua.model.architecture import Architecture
 
-__all__ = ["draw_architecture", "draw_steps", "draw_tokenizers"]
+__all__ = [
+    "arrow",
+    "box",
+    "colour_of",
+    "draw_architecture",
+    "draw_corpus",
+    "draw_steps",
+    "draw_tokenizers",
+    "draw_two_translators",
+]
+
+
+def colour_of(name: str) -> str:
+    """Return the colour of a kind of part, the same in every diagram."""
+    if "Norm" in name:
+        return "#fde7e0"
+    if "attention" in name:
+        return "#deebf7"
+    return "#e5f2e0" if "feed-forward" in name else "white"
 
 
 def draw_architecture(sizes: Architecture, trace: Trace, vocabulary: int) -> Figure:
@@ -45,7 +64,8 @@ def draw_architecture(sizes: Architecture, trace: Trace, vocabulary: int) -> Fig
         heading(
             figure,
             "The model, and the shape of what leaves each part",
-            f"{sizes.encoder_layers} encoder and {sizes.decoder_layers} decoder layers; rows are tokens, columns what is known of each",
+            f"{sizes.encoder_layers} encoder and {sizes.decoder_layers} decoder layers; rows are tokens, columns what is known of each; "
+            "blue: attention, red: Add & Norm, green: feed-forward",
         )
         panel = panel_at(figure, 0.2, 0.2, 8.2, 5.7)
         panel.set_xlim(0, 8.2)
@@ -56,8 +76,7 @@ def draw_architecture(sizes: Architecture, trace: Trace, vocabulary: int) -> Fig
             box(panel, left - 0.12, 0.99, 3.75, 0.52 * len(layer) + 0.08, "#f5f7fa", "#cbd2d9")
             for number, (name, shape) in enumerate(parts):
                 bottom = 0.5 + 0.52 * number + (0.06 if number > len(layer) else 0.0)
-                fill = "#deebf7" if "attention" in name else "white"
-                box(panel, left, bottom + 0.04, 2.55, 0.36, fill, LIGHT)
+                box(panel, left, bottom + 0.04, 2.55, 0.36, colour_of(name), LIGHT)
                 panel.text(left + 1.27, bottom + 0.22, name, ha="center", va="center", fontsize=8.5)
                 panel.text(left + 2.62, bottom + 0.22, shape, va="center", fontsize=8, color=QUIET)
                 if number + 1 < len(parts):
@@ -105,7 +124,7 @@ def draw_steps(steps: Sequence[Step], shown: int = 4) -> Figure:
     return figure
 
 
-def draw_tokenizers(text: str, kinds: dict[str, Sequence[str]]) -> Figure:
+def draw_tokenizers(text: str, kinds: Mapping[str, Sequence[str]]) -> Figure:
     """Draw the same text as each kind of tokenizer cuts it, a box a token."""
     cut = {kind: [label_of(piece) for piece in pieces] for kind, pieces in kinds.items()}
     widths = {
@@ -135,6 +154,98 @@ def draw_tokenizers(text: str, kinds: dict[str, Sequence[str]]) -> Figure:
                     parse_math=False,
                 )
                 place += width + 0.05
+    return figure
+
+
+def draw_two_translators(trace: Trace, memory: Matrix) -> Figure:
+    """Draw encoder and decoder as two translators, with what the one hands to the other."""
+    labels = [label_of(token.text) for token in trace.source_tokens]
+    rows, width = memory.shape
+    side = max(text_width(trace.source, 10), text_width(trace.target, 10), 1.2) + 0.1
+    foot = max(text_width(label, 8.5) for label in labels) + 0.1
+    tall = 0.2 * rows
+    with figure_style([trace.source, trace.target, *labels]):
+        figure = Figure(figsize=(2 * side + foot + 6.0, max(tall, 1.0) + 1.15))
+        heading(
+            figure,
+            "Two translators, and what goes between them",
+            f"what the encoder hands over is no language: {width} numbers for each of the {rows} tokens, other numbers in every model",
+        )
+        across, up = figure.get_size_inches()
+        board = panel_at(figure, 0, 0, across, up)
+        board.set_xlim(0, across)
+        board.set_ylim(0, up)
+        board.axis("off")
+        middle = 0.2 + tall / 2
+        place = 0.2
+        for name, text in (("encoder", trace.source), ("decoder", trace.target)):
+            if name == "encoder":
+                board.text(place, middle, text, va="center", fontsize=10, parse_math=False)
+                place += side
+            arrow(board, (place, middle), (place + 0.35, middle))
+            box(board, place + 0.38, middle - 0.3, 1.0, 0.6, "#f5f7fa", "#9aa5b1")
+            board.text(place + 0.88, middle, name, ha="center", va="center", fontsize=10)
+            place += 1.4
+            arrow(board, (place, middle), (place + 0.35, middle))
+            place += 0.45
+            if name == "encoder":
+                panel = panel_at(figure, place + foot, 0.2, 1.8, tall)
+                matrix(panel, memory, largest(memory), "")
+                write_tokens(panel, "left", labels, 8.5)
+                place += foot + 1.85
+            else:
+                board.text(place, middle, text, va="center", fontsize=10, parse_math=False)
+    return figure
+
+
+def draw_corpus(
+    parts: Mapping[str, int], pairs: Sequence[tuple[str, str]], lengths: Mapping[str, Sequence[int]]
+) -> Figure:
+    """Draw how large a corpus is, how long its sentences are, and some of its pairs."""
+    shown = [text for pair in pairs for text in pair]
+    wide = max(text_width(source, 9) for source, _ in pairs) + 0.35
+    with figure_style(shown):
+        figure = Figure(
+            figsize=(
+                max(wide + max(text_width(each, 9) for _, each in pairs) + 0.6, 8.2),
+                3.0 + 0.27 * len(pairs),
+            )
+        )
+        heading(
+            figure,
+            "The text that the model learned from",
+            "the demo's corpus, which a small grammar of Romanian and English writes; below: its first test pairs",
+        )
+        across, up = figure.get_size_inches()
+        panel = panel_at(figure, 1.0, up - 2.4, 2.3, 1.4)
+        panel.barh(list(parts), list(parts.values()), color=DARK, height=0.6)
+        panel.invert_yaxis()
+        panel.set_title("pairs of sentences", fontsize=9)
+        panel.set_xticks([])
+        panel.spines[["top", "right", "bottom"]].set_visible(False)
+        for row, number in enumerate(parts.values()):
+            panel.text(number, row, f" {number:,}", va="center", fontsize=8.5)
+        panel.set_xlim(0, 1.3 * max(parts.values()))
+        counts = panel_at(figure, 4.3, up - 2.4, 3.5, 1.4)
+        longest = max(max(each) for each in lengths.values())
+        for (name, each), colour, shift in zip(
+            lengths.items(), (DARK, LIGHT), (-0.2, 0.2), strict=True
+        ):
+            share = np.bincount(each, minlength=longest + 1) / len(each)
+            counts.bar(
+                np.arange(longest + 1) + shift, 100 * share, width=0.4, color=colour, label=name
+            )
+        counts.set_title("words in a sentence, percent of the training sentences", fontsize=9)
+        counts.spines[["top", "right"]].set_visible(False)
+        counts.legend(frameon=False, fontsize=8)
+        board = panel_at(figure, 0, 0, across, 0.27 * len(pairs) + 0.2)
+        board.set_xlim(0, across)
+        board.set_ylim(0, 0.27 * len(pairs) + 0.2)
+        board.axis("off")
+        for row, (source, target) in enumerate(pairs):
+            height = 0.27 * (len(pairs) - row - 0.5) + 0.15
+            board.text(0.2, height, source, va="center", fontsize=9, parse_math=False)
+            board.text(0.2 + wide, height, target, va="center", fontsize=9, parse_math=False)
     return figure
 
 

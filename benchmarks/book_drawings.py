@@ -25,6 +25,7 @@ from interlingua.inspection.walk import HeadWalk, InputWalk
 __all__ = [
     "DARK",
     "LIGHT",
+    "Matrix",
     "draw_add_and_norm",
     "draw_attention_layer",
     "draw_input",
@@ -33,6 +34,8 @@ __all__ = [
     "draw_one_query",
     "heading",
     "labels_of",
+    "largest",
+    "matrix",
     "panel_at",
 ]
 

@@ -7,10 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from stock import Stock, environment
+
+from interlingua.model.architecture import Architecture
+from interlingua.model.recurrent import make_recurrence
+from interlingua.model.transformer import Transformer
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "images" / "book"
+LARGEST = 200_000
+"""Bytes of a figure."""
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test import the programs that draw."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
 
 
 @pytest.mark.slow
@@ -35,3 +48,37 @@ def test_the_walk_shows_every_figure_once() -> None:
     page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     shown = re.findall(r"images/book/([\w-]+\.svg)", page)
     assert sorted(shown) == sorted(path.name for path in FIGURES.iterdir())
+
+
+def test_no_figure_of_the_walk_is_large() -> None:
+    assert [path.name for path in FIGURES.iterdir() if path.stat().st_size > LARGEST] == []
+
+
+@pytest.mark.parametrize("kind", ["rnn", "lstm", "gru"])
+@pytest.mark.usefixtures("drawing")
+def test_the_gates_that_are_drawn_lead_to_the_states_of_the_model(kind) -> None:
+    from book_recurrences import walk_recurrence
+
+    torch.manual_seed(1)
+    recurrence, words = make_recurrence(kind, 5, 4), torch.randn(6, 5)
+    for bias in (recurrence.bias_ih_l0, recurrence.bias_hh_l0):
+        torch.nn.init.normal_(bias)
+    with torch.inference_mode():
+        reading = walk_recurrence(recurrence, words)
+        states = recurrence(words[None])[0][0]
+    assert reading.kind == kind
+    torch.testing.assert_close(torch.tensor(reading.states), states)
+
+
+@pytest.mark.usefixtures("drawing")
+def test_the_parts_of_a_layer_that_are_drawn_lead_to_what_it_gives() -> None:
+    from book_parts import walk_encoder_layer
+
+    torch.manual_seed(1)
+    sizes = Architecture(encoder_layers=2, decoder_layers=1, d_model=8, d_ff=12, heads=2)
+    model = Transformer(sizes, source_vocabulary=9, target_vocabulary=9).eval()
+    source = torch.tensor([[3, 5, 4, 2]])
+    with torch.inference_mode():
+        memory = model.encode(source).vectors[0]
+    walk = walk_encoder_layer(model, source, layer=2)
+    torch.testing.assert_close(torch.tensor(walk.out), memory)
