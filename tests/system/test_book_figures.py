@@ -31,16 +31,16 @@ def test_the_figures_of_the_walk_are_drawn_from_a_run(
     made_once: Callable[..., Path], tmp_path: Path
 ) -> None:
     run = Stock(made_once).folder("demo") / "runs/demo-ro-en"
-    script = ROOT / "benchmarks" / "book_figures.py"
+    script, figures = ROOT / "benchmarks" / "book_figures.py", tmp_path / "figures"
     subprocess.run(
-        [sys.executable, str(script), str(run), str(tmp_path)],
+        [sys.executable, str(script), str(run), str(figures), "--recurrences", str(tmp_path)],
         env=environment(),
         check=True,
         capture_output=True,
     )
-    drawn = {path.name for path in tmp_path.iterdir()}
+    drawn = {path.name for path in figures.iterdir()}
     assert drawn == {path.name for path in FIGURES.iterdir()}
-    for path in tmp_path.iterdir():
+    for path in figures.iterdir():
         assert path.read_text(encoding="utf-8").startswith("<?xml"), path.name
 
 
