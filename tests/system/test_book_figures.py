@@ -50,6 +50,17 @@ def test_the_walk_shows_every_figure_once() -> None:
     assert sorted(shown) == sorted(path.name for path in FIGURES.iterdir())
 
 
+def test_every_seed_has_its_figures_in_sections_that_the_walk_has() -> None:
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^###? (\d[\d.]*) ", page, re.MULTILINE))
+    rows = re.findall(r"^\| (0\d\d.*) \| (.*) \|$", page, re.MULTILINE)
+    named = re.findall(r"section (\d(?:\.\d)*)", " ".join(place for _, place in rows))
+    assert named
+    assert set(named) <= sections
+    seeds = {seed for figure, _ in rows for seed in re.findall(r"\b00\d\b", figure)}
+    assert seeds == {"000", "001", "002", "003", "004"}
+
+
 def test_no_figure_of_the_walk_is_large() -> None:
     assert [path.name for path in FIGURES.iterdir() if path.stat().st_size > LARGEST] == []
 
