@@ -165,10 +165,10 @@ def draw_heads(walk: LayerWalk, labels: Sequence[str]) -> Figure:
             panel,
             walk.w_output,
             largest(walk.w_output),
-            f"$W^O$: {walk.w_output.shape[0]} × {d_model}",
+            f"Wᴼ: {walk.w_output.shape[0]} × {d_model}",
         )
         panel = panel_at(figure, place + 1.75, middle - tall / 2, 1.5, tall)
-        matrix(panel, walk.attended, largest(walk.attended), f"times $W^O$ + b: {rows} × {d_model}")
+        matrix(panel, walk.attended, largest(walk.attended), f"times Wᴼ + b: {rows} × {d_model}")
     return figure
 
 
