@@ -75,7 +75,7 @@ docs: $(VENV)/.docs-ready ## the site, in build/site (two minutes)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/site
 
 .PHONY: figures
-figures: $(READY) ## the figures of the walk through the paper, from the demo's model; trains it if it is not there
+figures: $(READY) ## the figures of the walk through the paper, from the demo's model and three small recurrent ones; trains what is not there
 	$(BIN)/interlingua demo
 	$(BIN)/python benchmarks/book_figures.py runs/demo-ro-en docs/images/book
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import print_json, say
+from interlingua.cli_streams import note, print_json, say
 from interlingua.errors import ConfigError, CorpusError, TrainingError
 
 if TYPE_CHECKING:
@@ -57,18 +57,23 @@ def adapt(
             "translate --corrections"
         )
     languages = (loaded.source_lang, loaded.target_lang)
-    found = [
+    told = [
         each
         for each in read_corrections(folder)
         if (each.source_lang, each.target_lang) == languages
-        and is_spelled(each, loaded.tokenizers, loaded.max_length)
     ]
+    found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
     if not found:
         raise CorpusError(
             f"{folder}: holds no correction from {languages[0]} to {languages[1]} that can be learnt; add some with "
             "interlingua correct"
         )
-    old = find_old_text(model, OldText(source, target, keep_source, keep_target))
+    if len(found) < len(told):
+        note(
+            f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, or are too "
+            "long for it; they are left out"
+        )
+    old = find_old_text(model, OldText(source, target, keep_source, keep_target), folder)
     kept = output or folder / "adapter"
     adapted = learn(
         model, found, old, kept, place=folder, device=machine.device, threads=machine.threads

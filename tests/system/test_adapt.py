@@ -1,5 +1,6 @@
 """Corrections learnt for good: what is refused at once, what is kept, and what is not kept because something was lost."""
 
+import gzip
 import itertools
 import json
 import shutil
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
+from interlingua.corpus.lines import read_lines
+from interlingua.training.lasting import OldText, _weights, find_old_text
 
 Capture = pytest.CaptureFixture[str]
 NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
@@ -75,6 +78,40 @@ def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture)
     assert main(["correct", "base", "--remove", "unu doi"]) == 0
     refused(3, "holds no correction from ro to en", "base")
     assert not Path("base/corrections/adapter").exists()
+
+
+def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    every = pairs_of(2) + pairs_of(1)
+    for side, index in (("ro", 0), ("en", 1)):
+        with gzip.open(f"packed.{side}.gz", "wt") as file:
+            file.writelines(f"{pair[index]}\n" for pair in every)
+    write("synthetic", pairs_of(2))
+    command = (
+        "train --source packed.ro.gz --source synthetic.ro --target packed.en.gz --target synthetic.en "
+        "--corpus.tags ,<bt> --corpus.weights 1,0.5 --corpus.valid-size 6 --run-dir base --training.steps 2"
+    )
+    sizes = [flag for flag in SIZES.split("--") if flag and not flag.startswith("training.steps")]
+    assert main([*command.split(), *" ".join(f"--{flag}" for flag in sizes).split()]) == 0
+    Path("told").mkdir()
+    old = find_old_text(Path("base"), OldText((), (), (), ()), Path("told"))
+    held = [tuple(read_lines(path)) for path in (*old.held_sources, *old.held_targets)]
+    texts = [read_lines(path) for path in (*old.sources, *old.targets)]
+    assert len(old.sources) == 2
+    assert 0 < sum(map(len, held)) < 30
+    assert len(texts[0]) < len(every)
+    assert not set(texts[0]) & set(held[0])
+    assert all(
+        (source, target) in every
+        for source, target in zip(texts[0] + texts[1], texts[2] + texts[3], strict=True)
+    )
+    assert old.tags == ("", "<bt>")
+    weights = _weights(10, (1_000, 2_000), (1.0, 0.5))
+    assert weights == (25.0, 0.5, 0.25)  # a thousand old pairs, and one of five is a correction
+    given = OldText((Path("synthetic.ro"),), (Path("synthetic.en"),), (), ())
+    assert find_old_text(Path("base"), given, Path("told")).held_sources == old.held_sources
 
 
 @pytest.mark.slow

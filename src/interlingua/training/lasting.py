@@ -7,18 +7,25 @@ Source of the replay: Robins 1995, "Catastrophic forgetting, rehearsal and pseud
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
+from interlingua.batching.mixing import weights_of
 from interlingua.checkpoints.adapter_folder import load_adapter, save_adapter
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
-from interlingua.corpus.lines import count_lines, write_lines
+from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.lines import write_lines
+from interlingua.corpus.packed import is_packed
+from interlingua.corpus.scan import ParallelFiles
 from interlingua.errors import ConfigError
 from interlingua.files import remove_folder
 from interlingua.training.comparison import KEPT, VALIDATION, Difference
+from interlingua.training.corpus_of_run import languages_of, read_corpus
 from interlingua.training.run import TrainResult, train
+from interlingua.training.run_folder import RunFolder
 
 __all__ = ["Adapted", "OldText", "adapt", "find_old_text"]
 
@@ -39,6 +46,10 @@ class OldText:
     targets: tuple[Path, ...]
     held_sources: tuple[Path, ...]
     held_targets: tuple[Path, ...]
+    tags: tuple[str, ...] = ()
+    """Before the sources of each file; none, or one a file."""
+    weights: tuple[float, ...] = ()
+    """How often an epoch of the run had the pairs of each file; none where each came once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +63,13 @@ class Adapted:
     result: TrainResult
 
 
-def find_old_text(model: Path, given: OldText) -> OldText:
-    """Fill in from the run of ``model`` what is not ``given``.
+def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
+    """Fill in from the run of ``model`` what is not ``given``; what is no file of its own is written into ``place``.
 
     Raises:
         ConfigError: it is a model folder without its run, or the text of the run is gone.
+        CorpusError: the text of the run cannot be used any more.
+        OutputError: the place cannot be written.
     """
     if given.sources and given.held_sources:
         return given
@@ -66,18 +79,12 @@ def find_old_text(model: Path, given: OldText) -> OldText:
             f"{model}: is not a run, so that its text is not known; give some to replay, --source and --target, and some "
             "to test on, --keep-source and --keep-target"
         )
-    found = _text_of(load_config(path), model)
-    old = OldText(
-        given.sources or found.sources,
-        given.targets or found.targets,
-        given.held_sources or found.held_sources,
-        given.held_targets or found.held_targets,
+    found = _text_of(load_config(path), RunFolder(model), place)
+    old = replace(
+        found if not given.sources else given,
+        held_sources=given.held_sources or found.held_sources,
+        held_targets=given.held_targets or found.held_targets,
     )
-    for flag, files in (("--source", old.sources), ("--keep-source", old.held_sources)):
-        if not files:
-            raise ConfigError(
-                f"{path}: names no two files of such text; give it: {flag} and {flag.replace('source', 'target')}"
-            )
     for file in (*old.sources, *old.targets, *old.held_sources, *old.held_targets):
         if not file.is_file():
             raise ConfigError(
@@ -87,17 +94,37 @@ def find_old_text(model: Path, given: OldText) -> OldText:
     return old
 
 
-def _text_of(config: RunConfig, run: Path) -> OldText:
+def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
     corpus = config.corpus
-    if corpus.embedded:
-        one, other = corpus.source_lang, corpus.target_lang
-        parts = [
-            (run / "corpus" / f"{part}.{side}",)
-            for part in ("train", "valid")
-            for side in (one, other)
+    named = (*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target)
+    is_named = corpus.source and corpus.valid_source and not corpus.pairs
+    if is_named and not any(path.is_file() and is_packed(path) for path in named):
+        files = (corpus.source, corpus.target, corpus.valid_source, corpus.valid_target)
+        return OldText(*files, corpus.tags, corpus.weights)
+    text = read_corpus(config, run, lambda _: None, writes=False)
+    languages = languages_of(corpus)
+    old = _write(text.training, place, "adaptation.old", languages)
+    held = _write(text.validation, place, "adaptation.held-out", languages)
+    weights = weights_of(text.training.pairs_a_part, corpus.weights, corpus.temperature)
+    return OldText(*old, *held, corpus.tags, weights)
+
+
+def _write(
+    text: ParallelFiles, place: Path, name: str, languages: tuple[str, str]
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Write pairs as plain files, two for each part of the text; return the sources and the targets."""
+    pairs = text.pairs()
+    files: list[tuple[Path, Path]] = []
+    for number, size in enumerate(text.pairs_a_part, start=1):
+        part = list(islice(pairs, size))
+        sides = [
+            place / f"{name}.{number}.{side}.{lang}"
+            for side, lang in zip("st", languages, strict=True)
         ]
-        return OldText(*parts)
-    return OldText(corpus.source, corpus.target, corpus.valid_source, corpus.valid_target)
+        write_lines(sides[0], [pair.source for pair in part])
+        write_lines(sides[1], [pair.target for pair in part])
+        files.append((sides[0], sides[1]))
+    return tuple(source for source, _ in files), tuple(target for _, target in files)
 
 
 def adapt(
@@ -135,7 +162,8 @@ def adapt(
     )
     write_lines(sides[0], [_one_line(each.source) for each in corrections])
     write_lines(sides[1], [_one_line(each.target) for each in corrections])
-    weights = _weights(len(corrections), sum(map(count_lines, old.sources)), len(old.sources))
+    sizes = [_count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
+    weights = _weights(len(corrections), sizes, old.weights or (1.0,) * len(sizes))
     overrides: dict[str, str | tuple[str, ...]] = {
         "start.init_from": str(model),
         "start.lora_rank": str(RANK),
@@ -148,6 +176,7 @@ def adapt(
         "corpus.source_lang": first.source_lang,
         "corpus.target_lang": first.target_lang,
         "corpus.weights": ",".join(f"{weight:.6g}" for weight in weights),
+        **({"corpus.tags": ",".join(("", *old.tags))} if any(old.tags) else {}),
         "run_dir": str(run),
         "training.device": device,
     }
@@ -161,11 +190,17 @@ def adapt(
     return Adapted(output, refused, result)
 
 
-def _weights(corrections: int, old: int, files: int) -> list[float]:
-    """Return how often an epoch has each correction, and each pair of each old file."""
+def _weights(corrections: int, sizes: Sequence[int], weights: Sequence[float]) -> tuple[float, ...]:
+    """Return how often an epoch has each correction, and each pair of each old file, of which the run had some more often."""
+    old = sum(size * weight for size, weight in zip(sizes, weights, strict=True))
     replayed = min(old, max(_FEWEST_REPLAYED, _REPLAYED * corrections))
     repeats = min(_MOST_REPEATS, max(1.0, replayed / (_SHARE * corrections)))
-    return [repeats, *[replayed / max(1, old)] * files]
+    return (repeats, *(weight * replayed / max(1.0, old) for weight in weights))
+
+
+def _count_pairs(source: Path, target: Path) -> int:
+    """Count the pairs of two files, which may be compressed."""
+    return sum(1 for _ in PairReader((source, target), UNNAMED, None))
 
 
 def _why_not(result: TrainResult) -> str | None:
