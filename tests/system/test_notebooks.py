@@ -11,14 +11,16 @@ from stock import Stock
 
 @pytest.fixture
 def desk(made_once: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder where the demo was trained.
+    """A folder where the demo was trained; a notebook is run where Jupyter starts it, in its own folder two below.
 
     The notebook that trains has the demo's configuration to the last number, so that its run is the demo's, and is done.
     """
     stock = Stock(made_once)
     for name in ("runs/demo-ro-en", "runs/notebook"):
         stock.copy("demo/runs/demo-ro-en", tmp_path / name, None)
-    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "docs" / "notebooks"
+    own.mkdir(parents=True)
+    monkeypatch.chdir(own)
     return tmp_path
 
 
@@ -40,6 +42,7 @@ def test_a_notebook_runs_and_its_exercises_know_right_from_wrong(
         said = judged(step, step.solution, names)
         assert said.count("Right") == 1, said
         assert "Not yet" not in said, said
+    assert not list((desk / "docs" / "notebooks").iterdir()), "written into the sources"
 
 
 def judged(exercise: Exercise, answer: str, names: dict[str, Any]) -> str:
@@ -60,6 +63,17 @@ def test_a_notebook_is_kept_without_outputs_and_each_exercise_with_wrong_answers
     for exercise in exercises:
         assert exercise.code.count(BLANK) == 1
         assert exercise.wrong
+
+
+def test_the_beam_tree_says_what_to_do_where_no_demo_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (notebook,) = (path for path in NOTEBOOKS if path.stem == "beam-tree")
+    first = next(steps_of(notebook))
+    assert isinstance(first, str)
+    with pytest.raises(AssertionError, match="run make demo first"):
+        run_code(first, {"__name__": "__main__"})
 
 
 def test_there_are_three_notebooks() -> None:
