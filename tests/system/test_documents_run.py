@@ -53,8 +53,8 @@ def without_untyped(text: str) -> str:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kept = []
     for line in text.splitlines():
-        for extra in re.findall(r"pip install .*\[(\w+)\]", line):
-            assert extra in project["optional-dependencies"], line
+        for extras in re.findall(r"pip install .*\[([\w,-]+)\]", line):
+            assert set(extras.split(",")) <= set(project["optional-dependencies"]), line
         if not line.startswith(tuple(NOT_TYPED)):
             kept.append(line)
     return "\n".join(kept)
@@ -237,6 +237,19 @@ def test_a_block_is_run_or_listed_with_a_reason(block: Block) -> None:
         return
     entry = listed_as(block, NOT_RUN) or listed_as(block, SHOWN)
     assert entry is not None, "neither run nor listed in tests/helpers/document_plans.py"
+
+
+def test_the_installation_names_every_extra_and_what_it_brings() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs/guides/install.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (?:`([\w-]+)`|\(none\)) \| (.*?) \|", page, re.MULTILINE))
+    assert set(rows) == {"", *project["optional-dependencies"]}
+    for extra in ("", "serve", "export", "sentences", "zstd", "ray", "test-browser", "docs", "dev"):
+        needed = project["optional-dependencies"].get(extra) or project["dependencies"]
+        for each in needed:
+            name = re.match(r"(?:interlingua\[)?([\w.-]+)", each)
+            assert name is not None
+            assert name[1] in rows[extra], f"{extra or 'the plain installation'}: {name[1]}"
 
 
 @pytest.mark.parametrize("listing", [NOT_RUN, SHOWN], ids=["not run", "shown"])
