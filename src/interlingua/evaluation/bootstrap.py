@@ -31,12 +31,16 @@ class Resampled:
     name: str
     value: float
     draws: tuple[float, ...]
+    by_percentiles: bool = False
+    """Whether the interval is between two of the draws; it then stays where the metric can be."""
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval, centred on the mean of the draws as in sacreBLEU."""
+        """The 95 % interval, centred on the mean of the draws as in sacreBLEU, or between percentiles."""
         ordered = sorted(self.draws)
         cut = len(ordered) // 40
+        if self.by_percentiles:
+            return ordered[cut], ordered[-1 - cut]
         margin = (ordered[-1 - cut] - ordered[cut]) / 2
         mean = statistics.fmean(ordered)
         return mean - margin, mean + margin
@@ -66,8 +70,9 @@ def resample(
         for scores, table in zip(draws, tables, strict=True):
             scores.append(float(metric._compute_score_from_stats(table[chosen].sum(0)).score))
     metric.n_bootstrap, metric.seed = num_resamples, seed
+    of_ours = not type(metric).__module__.startswith("sacrebleu.")
     return [
-        Resampled(whole.name, float(whole.score), tuple(scores))
+        Resampled(whole.name, float(whole.score), tuple(scores), of_ours)
         for whole, scores in zip(wholes, draws, strict=True)
     ]
 

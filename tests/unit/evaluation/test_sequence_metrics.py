@@ -106,3 +106,13 @@ def test_distance_and_common_subsequence_are_bounded_by_each_other(
 @given(WORDS)
 def test_a_sequence_has_all_in_common_with_itself(one: list[str]) -> None:
     assert longest_common_subsequence(one, one) == len(one)
+
+
+def test_no_interval_passes_what_the_metric_can_be() -> None:
+    outputs = [f"a {n} b" for n in range(30)]
+    references = ["wrong", *outputs[1:]]
+    rate, exact = score(outputs, [references], ("wer", "exact"), confidence=True)
+    assert rate.low == 0.0
+    assert exact.high == 100.0
+    assert rate.high is not None
+    assert rate.high > rate.value > 0.0
