@@ -160,10 +160,10 @@ def parts_of_layers(
     yield "batch", draw_batch(walk_batch(model, batch), names)
 
 
-def predecessors(folder: Path, text: str) -> Iterator[tuple[str, Figure]]:
+def predecessors(folder: Path, text: str, updates: int | None) -> Iterator[tuple[str, Figure]]:
     """Train the recurrent models, and yield the pictures of them."""
     for kind in STEPS:
-        translator = recurrent_translator(kind, folder / f"book-{kind}")
+        translator = recurrent_translator(kind, folder / f"book-{kind}", updates)
         reading, labels = read_sentence(translator, text)
         asks = min(3, len(labels) - 1)
         if kind == "rnn":
@@ -195,11 +195,12 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--text", default=TEXT)
     parser.add_argument("--recurrences", type=Path, help="where recurrent models are trained")
+    parser.add_argument("--updates", type=int, help="of each of these, to try the figures out")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     asked.output.mkdir(parents=True, exist_ok=True)
     folder = asked.recurrences or asked.run.parent
-    drawn = (figures(asked.run, asked.text), predecessors(folder, asked.text))
+    drawn = (figures(asked.run, asked.text), predecessors(folder, asked.text, asked.updates))
     for name, figure in chain.from_iterable(drawn):
         print(write_figure(figure, asked.output / f"{name}.svg"))
 

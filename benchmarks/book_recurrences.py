@@ -67,8 +67,12 @@ class Passage:
     """Of each token written."""
 
 
-def recurrent_translator(kind: Recurrence, folder: Path) -> Translator:
-    """Train one of the models on the demo's corpus, for a minute or two; a run that is done is only read."""
+def recurrent_translator(kind: Recurrence, folder: Path, steps: int | None = None) -> Translator:
+    """Train one of the models on the demo's corpus, for a minute or two; a run that is done is only read.
+
+    ``steps`` are updates, for whoever tries the figures out.
+    """
+    steps = steps or STEPS[kind]
     config = RunConfig(
         run_dir=folder,
         corpus=CorpusConfig(embedded="demo-ro-en"),
@@ -83,11 +87,11 @@ def recurrent_translator(kind: Recurrence, folder: Path) -> Translator:
             dropout=0.0,
         ),
         training=TrainingConfig(
-            steps=STEPS[kind],
+            steps=steps,
             schedule="linear",
-            warmup_steps=50,
+            warmup_steps=min(50, steps),
             peak_learning_rate=0.01,
-            validate_every=STEPS[kind],
+            validate_every=steps,
             validate_sentences=50,
             average_last=1,
             threads=1,

@@ -35,8 +35,8 @@ BASE = (
     "--training.peak-learning-rate 0.004 --training.validate-every 500 --training.average-last 4 --training.seed 1"
 )
 TUNED = (
-    "--start.new-language true --start.new-pieces 1500 --training.epochs 60 --training.peak-learning-rate 0.001 "
-    "--training.patience 10"
+    "--start.new-language true --start.new-pieces 1500 --model.dropout 0.3 --training.epochs 40 "
+    "--training.peak-learning-rate 0.001 --training.patience 10"
 )
 WANTED = 3.0
 """BLEU that the weights of another pair must be worth, with p below 0.05 for every seed."""

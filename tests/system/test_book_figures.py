@@ -32,8 +32,9 @@ def test_the_figures_of_the_walk_are_drawn_from_a_run(
 ) -> None:
     run = Stock(made_once).folder("demo") / "runs/demo-ro-en"
     script, figures = ROOT / "benchmarks" / "book_figures.py", tmp_path / "figures"
+    tried = ("--recurrences", str(tmp_path), "--updates", "30")
     subprocess.run(
-        [sys.executable, str(script), str(run), str(figures), "--recurrences", str(tmp_path)],
+        [sys.executable, str(script), str(run), str(figures), *tried],
         env=environment(),
         check=True,
         capture_output=True,
