@@ -1,0 +1,108 @@
+"""What little data gains, on numbers in words: noise against capitals, a big pair for a small one, a student of a teacher.
+
+The same on real text, with figures: make prove-robustness, prove-transfer, prove-distill.
+"""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from interlingua.cli import main
+from interlingua.corpus.input_noise import SPOILS
+from interlingua.corpus.lines import read_lines
+
+Capture = pytest.CaptureFixture[str]
+Pairs = list[tuple[str, str]]
+
+ROMANIAN = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
+ITALIAN = {"uno": "one", "due": "two", "tre": "three", "quattro": "four", "cinque": "five"}
+SIZES = (
+    "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 32 --model.d-ff 64 --model.heads 2 --model.dropout 0.1 "
+    "--training.threads 1 --training.schedule linear --training.peak-learning-rate 0.01 --training.warmup-steps 40 "
+    "--training.validate-sentences 20 --batching.batch-tokens 500"
+)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def pairs_of(words: dict[str, str], length: int) -> Pairs:
+    return [
+        (" ".join(each), " ".join(words[word] for word in each))
+        for each in itertools.product(words, repeat=length)
+    ]
+
+
+def write(name: str, pairs: Pairs, source: str) -> None:
+    for side, index in ((source, 0), ("en", 1)):
+        Path(f"{name}.{side}").write_text("".join(f"{pair[index]}\n" for pair in pairs))
+
+
+def train(name: str, source: str, run: str, steps: int, *flags: str) -> None:
+    files = f"--source {name}.{source} --target {name}.en --valid-source valid.{source} --valid-target valid.en"
+    length = f"--training.steps {steps} --training.validate-every {steps // 2}"
+    assert main(f"train {files} --run-dir {run} {length} {SIZES} {' '.join(flags)}".split()) == 0
+
+
+def share_right(run: str, pairs: Sequence[tuple[str, str]]) -> float:
+    Path("asked").write_text("".join(f"{source}\n" for source, _ in pairs))
+    assert main(f"translate {run} --input asked --output said --threads 1".split()) == 0
+    said = read_lines(Path("said"))
+    return sum(one == two for one, (_, two) in zip(said, pairs, strict=True)) / len(pairs)
+
+
+@pytest.mark.slow
+def test_a_model_that_learnt_with_noise_reads_capitals() -> None:
+    every = pairs_of(ROMANIAN, 3)
+    test = every[::4]
+    write("train", [pair for n, pair in enumerate(every) if n % 4] * 4, "ro")
+    write("valid", test, "ro")
+    pieces = (
+        "--tokenization.kind bpe --tokenization.byte-level true --tokenization.vocabulary-size 300"
+    )
+    train("train", "ro", "plain", 400, pieces)
+    train("train", "ro", "noise", 400, pieces, "--corpus.noise 0.5")
+    capitals = [(source.upper(), target) for source, target in test]
+    assert "capitals" in SPOILS
+    assert share_right("plain", test) > 0.9
+    assert share_right("noise", test) > 0.9
+    assert share_right("plain", capitals) < 0.5
+    assert share_right("noise", capitals) > 0.8
+
+
+@pytest.mark.slow
+def test_a_big_pair_helps_a_small_one() -> None:
+    write("big", pairs_of(ROMANIAN, 3) * 4, "ro")
+    write("valid", pairs_of(ROMANIAN, 2), "ro")
+    train("big", "ro", "base", 400, "--tokenization.kind word")
+    every = pairs_of(ITALIAN, 3)
+    few, rest = every[::16], [pair for n, pair in enumerate(every) if n % 16]
+    write("few", few, "it")
+    write("valid", few, "it")
+    train("few", "it", "alone", 100, "--tokenization.kind word")
+    start = "--init-from base --start.new-language true --start.new-pieces 50"
+    train("few", "it", "transfer", 100, start)
+    alone, transfer = share_right("alone", rest), share_right("transfer", rest)
+    assert transfer > alone + 0.2
+
+
+@pytest.mark.slow
+def test_a_smaller_student_says_what_its_teacher_says() -> None:
+    every = pairs_of(ROMANIAN, 3)
+    write("train", every[::2] * 6, "ro")
+    write("valid", every[1::8], "ro")
+    train("train", "ro", "teacher", 400, "--model.d-model 64 --model.d-ff 256")
+    how = "--student 6-1 --width 32 --threads 1 --keep 1 --valid-source valid.ro --valid-target valid.en"
+    assert main(f"distill teacher --source train.ro --output small {how}".split()) == 0
+    flags = "--training.threads 1 --training.steps 400 --training.validate-every 200 --training.peak-learning-rate 0.003"
+    assert main(f"train small/student.toml {flags}".split()) == 0
+    test = every[1::2]
+    assert share_right("small/run", test) >= share_right("teacher", test) - 0.1
+    sizes = [
+        Path(run, "model/model.safetensors").stat().st_size for run in ("teacher", "small/run")
+    ]
+    assert sizes[0] > sizes[1]
