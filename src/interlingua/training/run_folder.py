@@ -162,6 +162,8 @@ class RunFolder:
         try:
             lines = self.settings.read_text(encoding="utf-8").splitlines()
             found = [json.loads(line) for line in lines]
+            if not found:
+                raise ValueError("it is empty")
             for each in found:
                 dict(each["training"]), dict(each["environment"])
             found.sort(key=lambda each: int(each["after"]))
