@@ -15,6 +15,7 @@ from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
     from interlingua.bulk.worker import Recipe
+    from interlingua.cli_rounds import Role, Rounds, Side
     from interlingua.config import RunConfig
     from interlingua.corpus.word_noise import WordNoise
     from interlingua.training.synthetic import SyntheticCorpus
@@ -268,8 +269,6 @@ class _Work:
 
 def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags) -> int:
     """Train forward and reverse models in turn; return the exit status."""
-    from interlingua.bulk.worker import open_translator
-    from interlingua.cli_bulk import waiting_parts
     from interlingua.cli_rounds import (
         ROUNDS,
         Rounds,
@@ -277,15 +276,10 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         content_of,
         describe_rounds,
         recall,
-        tell_cost,
         train_in_turn,
     )
-    from interlingua.cli_streams import note
     from interlingua.cli_synthetic import (
         RUN,
-        TRANSLATED,
-        check_languages,
-        measure_cost,
         refuse_foreign,
     )
 
@@ -314,18 +308,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     }
     done = recall(rounds, told)
     if left := rounds.left(done):
-        number, role, side = left[0]
-        model = rounds.writer(number, role, RUN)
-        recipe = replace(work, to=work.to if model == reverse_model else None).recipe(model)
-        translator = open_translator(recipe)
-        check_languages(model, translator, side.mono, side.source)
-        places = (rounds.folder(number, role) / TRANSLATED, rounds.folder(number, role) / "none")
-        waiting, whole = (
-            waiting_parts(side.mono, place, recipe, keep.part_lines) for place in places
-        )
-        cost = measure_cost(waiting or whole, recipe, translator)
-        first = cost.lines if waiting else 0
-        note(tell_cost(rounds, genuine, left, first, cost.seconds / max(cost.lines, 1)))
+        _tell_what_is_left(work, rounds, left, genuine)
     if keep.dry_run:
         return 0
 
@@ -346,6 +329,43 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     else:
         say(describe_rounds(done) + ("" if status == 0 else "stopped; the same command goes on\n"))
     return status
+
+
+def _tell_what_is_left(
+    work: _Work,
+    rounds: "Rounds",
+    left: "list[tuple[int, Role, Side]]",
+    genuine: "RunConfig",
+) -> None:
+    """Say what the rounds will still take, by the pace of the model that writes next."""
+    from interlingua.bulk.worker import open_translator
+    from interlingua.cli_bulk import waiting_parts
+    from interlingua.cli_rounds import tell_cost
+    from interlingua.cli_streams import note
+    from interlingua.cli_synthetic import (
+        RUN,
+        TRANSLATED,
+        check_languages,
+        measure_cost,
+        refuse_empty,
+    )
+
+    number, role, side = left[0]
+    for _, _, each in left:
+        refuse_empty(each.mono)
+    model = rounds.writer(number, role, RUN)
+    recipe = replace(work, to=work.to if model == rounds.reverse_model else None).recipe(model)
+    translator = open_translator(recipe)
+    check_languages(model, translator, side.mono, side.source)
+    place = rounds.folder(number, role)
+    # Where all is translated and only the training is left, the pace is that of the whole text.
+    waiting, whole = (
+        waiting_parts(side.mono, place / name, recipe, work.keep.part_lines)
+        for name in (TRANSLATED, "none")
+    )
+    cost = measure_cost(waiting or whole, recipe, translator)
+    first = cost.lines if waiting else 0
+    note(tell_cost(rounds, genuine, left, first, cost.seconds / max(cost.lines, 1)))
 
 
 def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:

@@ -33,6 +33,7 @@ __all__ = [
     "make_corpus",
     "measure_cost",
     "recipe_of",
+    "refuse_empty",
     "refuse_foreign",
     "refuse_unequal",
     "save_run",
@@ -94,6 +95,12 @@ def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tup
     """Return where the two sides of a corpus go; their suffixes are the languages, which may be the same."""
     names = (stem, stem) if source_lang != target_lang else (f"{stem}.source", f"{stem}.target")
     return output / f"{names[0]}.{source_lang}", output / f"{names[1]}.{target_lang}"
+
+
+def refuse_empty(text: Path) -> None:
+    """Raise a CorpusError for a text without lines."""
+    if not count_lines(text):
+        raise CorpusError(f"{text}: is empty; give a file with one sentence a line")
 
 
 def refuse_unequal(source: Path | None, target: Path | None) -> None:
@@ -161,8 +168,7 @@ def make_corpus(
         raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
-    if not count_lines(job.text):
-        raise CorpusError(f"{job.text}: is empty; give a file with one sentence a line")
+    refuse_empty(job.text)
     if waiting:
         note(measure_cost(waiting, recipe, translator).in_words())
     if flags.dry_run:

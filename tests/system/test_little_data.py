@@ -302,6 +302,11 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
             6,
             "full: holds other.txt",
         ),
+        (
+            "back-translate model --mono empty.digits --output o --iterations 1 --source train.reverse --target train.digits",
+            3,
+            "empty.digits: is empty",
+        ),
         ("distill --source mono.digits --output o", 2, "no teacher is given"),
         ("distill model --source none.digits --output o", 3, "none.digits: no such file"),
         ("distill model --source mono.digits --target none --output o", 3, "none: no such file"),
