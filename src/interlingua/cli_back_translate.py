@@ -147,6 +147,10 @@ class _Work:
         options = _options(self.back, self.search)
         return recipe_of(model, self.search, self.machine, options, to=self.to)
 
+    def asking(self, model: Path, first: Path) -> "_Work":
+        """Return the same for one model of a chain; only the first can be of several pairs of languages."""
+        return replace(self, to=self.to if model == first else None)
+
     def make(
         self,
         model: Path,
@@ -278,10 +282,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         recall,
         train_in_turn,
     )
-    from interlingua.cli_synthetic import (
-        RUN,
-        refuse_foreign,
-    )
+    from interlingua.cli_synthetic import RUN, refuse_foreign
 
     back, keep = work.back, work.keep
     assert back.iterations is not None
@@ -313,8 +314,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         return 0
 
     def make(model: Path, side: Side, place: Path) -> Path:
-        own = replace(work, to=work.to if model == reverse_model else None)
-        own.make(
+        work.asking(model, reverse_model).make(
             model,
             side.mono,
             place,
@@ -354,7 +354,7 @@ def _tell_what_is_left(
     for _, _, each in left:
         refuse_empty(each.mono)
     model = rounds.writer(number, role, RUN)
-    recipe = replace(work, to=work.to if model == rounds.reverse_model else None).recipe(model)
+    recipe = work.asking(model, rounds.reverse_model).recipe(model)
     translator = open_translator(recipe)
     check_languages(model, translator, side.mono, side.source)
     place = rounds.folder(number, role)
