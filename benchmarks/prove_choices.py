@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-choices"))
     parser.add_argument("--steps", type=int, default=1_500, help="updates of each run of a table")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", choices=[*TABLES, "lengths", "layers"])
     flags = parser.parse_args()
     print(describe_machine())

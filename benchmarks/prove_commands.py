@@ -18,12 +18,14 @@ import torch
 
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import Comparison, compare
+from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
 from interlingua.hardware import choose_dtype
 
 __all__ = [
     "Timed",
     "cleaned",
     "compare_bleu",
+    "compared_over_seeds",
     "corpora",
     "describe_machine",
     "evaluate",
@@ -166,6 +168,29 @@ def mean_bleu(
         shown = ", ".join(f"{value:.2f}" for value in values)
         print(f"{name}: BLEU {means[name]:.2f}{spread} ({shown})")
     return means
+
+
+def compared_over_seeds(
+    outputs: dict[str, list[list[str]]], test: TestSet, target_lang: str
+) -> str:
+    """Compare each way with the first, sentences and seeds drawn together, as a table in Markdown with its signatures.
+
+    Args:
+        outputs: what each way wrote of the test set, seed by seed.
+    """
+    systems = [
+        SystemOutputs(name, tuple((tuple(lines),) for lines in seeds))
+        for name, seeds in outputs.items()
+    ]
+    figures = compare_systems(systems, [test], ("bleu", "chrf"), target_lang=target_lang).figures
+    rows = []
+    for each in figures:
+        values = ", ".join(f"{value:.2f}" for value in each.values)
+        chance = "" if each.p_value is None else f"{each.p_value:.4f}"
+        rows.append([each.system, each.metric, values, f"{each.mean:.2f}", chance])
+    told = table(("way", "metric", "of each seed", "mean", "p against the first"), rows)
+    signatures = sorted({f"{each.metric}: `{each.signature}`" for each in figures})
+    return "\n".join([told, "", *signatures, ""])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

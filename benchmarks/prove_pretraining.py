@@ -2,7 +2,8 @@
 
 The text to learn from first is the rest of the corpus, each language by itself and not as pairs: the English lines that the 5,000 pairs
 do not hold, and the German ones. All have the same sizes, and a vocabulary from the text that they see. One way from scratch has the
-time that the pairs get after pretraining, another also the time that pretraining took. They are compared by `compare_systems`.
+time that the pairs get after pretraining, another also the time that pretraining took. They are compared with
+`compare_systems`.
 Restartable: what is trained is not trained again, and what is translated is not translated again.
 """
 
@@ -10,17 +11,17 @@ import argparse
 from pathlib import Path
 
 from prove_commands import (
+    compared_over_seeds,
     corpora,
     describe_machine,
     length_flags,
     parallel_text,
     run,
-    table,
     translated,
 )
 
 from interlingua.corpus.lines import read_lines, write_lines
-from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
+from interlingua.evaluation.systems import TestSet
 
 SIZES = "--model.preset small --model.d-ff 512 --model.dropout 0.3"
 TOKENS = "--tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
@@ -63,7 +64,10 @@ def main() -> None:
             output, threads = run_dir / "test.out", ("--threads", str(asked.threads))
             rows[name].append(translated(run_dir, data / "test.en", output, *threads))
     sides = (tuple(read_lines(data / f"test.{lang}")) for lang in ("en", "de"))
-    write_table(rows, TestSet("Tatoeba", *sides), asked)
+    told = f"{describe_machine()}, {asked.threads} thread(s); {asked.pairs:,} pairs\n\n"
+    told += compared_over_seeds(rows, TestSet("Tatoeba", *sides), "de")
+    (asked.folder / "pretraining.md").write_text(told, encoding="utf-8")
+    print(told)
 
 
 def write_texts(data: Path, asked: argparse.Namespace) -> None:
@@ -91,26 +95,6 @@ def train(
         *(() if "--init-from" in flags else RATE.split()),
         *flags.split(),
     )
-
-
-def write_table(rows: dict[str, list[list[str]]], test: TestSet, asked: argparse.Namespace) -> None:
-    """Compare each way with training from scratch: sentences and seeds are drawn together."""
-    systems = [
-        SystemOutputs(name, tuple((tuple(lines),) for lines in seeds))
-        for name, seeds in rows.items()
-    ]
-    figures = compare_systems(systems, [test], ("bleu", "chrf"), target_lang="de").figures
-    compared = []
-    for each in figures:
-        values = ", ".join(f"{value:.2f}" for value in each.values)
-        chance = "" if each.p_value is None else f"{each.p_value:.4f}"
-        compared.append([each.system, each.metric, values, f"{each.mean:.2f}", chance])
-    head = "way", "metric", "of each seed", "mean", "p against from scratch"
-    told = [f"{describe_machine()}, {asked.threads} thread(s); {asked.pairs:,} pairs", ""]
-    told += [table(head, compared), ""]
-    told += [*sorted({f"{each.metric}: `{each.signature}`" for each in figures}), ""]
-    (asked.folder / "pretraining.md").write_text("\n".join(told), encoding="utf-8")
-    print("\n".join(told))
 
 
 if __name__ == "__main__":

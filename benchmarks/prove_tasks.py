@@ -1,4 +1,5 @@
-"""Tasks that are no translation, by the same commands: letters to phonemes, summaries, commands to actions, is it a translation or not.
+"""Tasks that are no translation, by the same commands: letters to phonemes, summaries, commands to actions, is it a translation or not,
+and what marks and capitals a text has lost.
 
 Each is a recipe, trained and then scored by what its field counts, beside the plainest answer that needs no model. Restartable: a
 run that is finished is not trained again. A task that is not named with --tasks is left out.
@@ -18,6 +19,7 @@ from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.metrics import score
 
 PAIR_CLASSES = Path("runs/translation-or-not-corpus")
+MARKS = Path("runs/marks-corpus")
 BETWEEN = " ||| "
 """Stands between the sentences of a pair, and nowhere else in the corpora."""
 YES, NO = "yes", "no"
@@ -43,6 +45,8 @@ class Task:
                 return [_SENTENCE_END.split(line, maxsplit=1)[0] for line in sources]
             case "translation_or_not":
                 return [YES if 2 / 3 <= _ratio(line) <= 3 / 2 else NO for line in sources]
+            case "marks":
+                return [_plain_marks(line) for line in sources]
             case _:
                 return sources
 
@@ -72,6 +76,13 @@ def tasks() -> Iterator[Task]:
         "yes to what is about as long",
     )
     yield Task(
+        "marks",
+        MARKS / "test.words",
+        MARKS / "test.marks",
+        "wer,exact",
+        "a capital first, a full stop last",
+    )
+    yield Task(
         "scan",
         data / "scan_simple" / "test.src",
         data / "scan_simple" / "test.tgt",
@@ -83,13 +94,16 @@ def tasks() -> Iterator[Task]:
 def main() -> None:
     """Train what is missing, score it, and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", default="phonemes,scitldr,translation_or_not,scan")
-    parser.add_argument("--steps", type=int, help="updates of each training, for a trial")
+    parser.add_argument("--tasks", default="phonemes,scitldr,translation_or_not,marks,scan")
+    parser.add_argument(
+        "--steps", type=int, help="updates of each training, instead of its recipe's"
+    )
     parser.add_argument("--threads", type=int, help="of each training")
     parser.add_argument("--folder", type=Path, default=Path("runs/tasks"))
     asked = parser.parse_args()
     print(describe_machine())
     write_pair_classes()
+    write_marks()
     rows: list[list[str]] = []
     for task in tasks():
         if task.recipe in asked.tasks.split(","):
@@ -173,6 +187,50 @@ def classes_of(pairs: Sequence[tuple[str, str]], dice: random.Random) -> Iterato
         if other is not None:
             yield f"{source}{BETWEEN}{target}", YES
             yield f"{source}{BETWEEN}{other}", NO
+
+
+def write_marks() -> None:
+    """Write the English of Tatoeba in small letters without marks, and of each word what it has lost, unless they are there.
+
+    A text that training would share with validation or test is left out of it.
+    """
+    if (MARKS / "train.marks").exists():
+        return
+    MARKS.mkdir(parents=True, exist_ok=True)
+    seen: set[str] = set()
+    for part in ("test", "valid", "train"):
+        kept = {}
+        for line in read_lines(corpora() / "tatoeba_en_de" / f"{part}.en"):
+            row = [found for word in line.split() if (found := _word_and_mark(word))]
+            words = " ".join(word for word, _ in row)
+            if words and words not in seen:
+                kept[words] = " ".join(mark for _, mark in row)
+        seen |= kept.keys()
+        write_lines(MARKS / f"{part}.words", kept.keys())
+        write_lines(MARKS / f"{part}.marks", kept.values())
+
+
+def _word_and_mark(written: str) -> tuple[str, str] | None:
+    """Return a word in small letters, and its tag: how it was written, and the mark behind it.
+
+    >>> _word_and_mark("Tom,")
+    ('tom', 'Aa,')
+    >>> _word_and_mark("TV")
+    ('tv', 'AA')
+    """
+    word = re.sub(r"^\W+|\W+$", "", written)
+    if not word:
+        return None
+    behind = re.search(r"\w([,.;:?!])\W*$", written)
+    case = "a" if word == word.lower() else "Aa" if word == word.capitalize() else "AA"
+    return word.lower(), case + (behind[1] if behind else "")
+
+
+def _plain_marks(line: str) -> str:
+    marks = ["a"] * len(line.split())
+    marks[0] = "Aa"
+    marks[-1] += "."
+    return " ".join(marks)
 
 
 def _ratio(line: str) -> float:

@@ -210,7 +210,7 @@ class ModelConfig(Section):
     Gehring et al. 2017; or a descendant: the decoder alone, a language model that learns from corpus.text, or the encoder alone,
     which learns hidden words from corpus.text, and tags or classes from pairs."""
     answers: Literal["tokens", "sequence"] | None = None
-    """What model.kind encoder answers: one word for each token of the source, which it guesses or tags, or one for all of it, its class
+    """What model.kind encoder answers: one for each token of a text that it guesses, one for each word that it tags, or one for all, the class
     (None: tokens for corpus.text, else sequence)."""
     attention: Literal["additive", "dot", "none"] | None = None
     """How a recurrent decoder looks at the source: additive (Bahdanau et al. 2015), dot (Luong et al. 2015), or none: it

@@ -1,6 +1,10 @@
 """``interlingua ablate`` as a person types it."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +61,25 @@ def test_values_are_compared_in_the_order_given_and_each_alone(
     head = (output / "table.md").read_text().splitlines()[0]
     assert "parameters" in head
     assert "vocabulary" in head
+
+
+def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    output = tmp_path / "ablation"
+    interlingua = str(Path(sys.executable).with_name("interlingua"))
+    command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
+    command += ["--parts", "positions", "--seeds", "1", "--steps", "600"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as stopped:
+        deadline = time.monotonic() + 120
+        while not [*output.glob("runs/*/metrics.jsonl")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        stopped.send_signal(signal.SIGTERM)
+        _, told = stopped.communicate(timeout=60)  # ends when no process holds the pipe any more
+    assert (stopped.returncode, "Traceback" in told) == (128 + signal.SIGTERM, False)
+    assert not (output / "table.md").exists()
+    assert [*output.glob("runs/*/checkpoints/step-*")]
+    assert main(command[1:]) == 0
+    assert (output / "table.md").exists()
 
 
 @pytest.mark.parametrize(

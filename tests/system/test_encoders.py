@@ -70,8 +70,19 @@ def test_it_learns_classes_and_says_how_likely_each_is(
     assert json.loads(capsys.readouterr().out)["scores"][0]["value"] == 100.0
 
 
-def test_it_learns_a_tag_for_each_token(place: Path) -> None:
-    run(f"{TAGS} --training.steps 80 {FAST}")
+@pytest.mark.parametrize("kind", ["word", "bpe", "char"])
+def test_it_learns_a_tag_for_each_word_however_words_are_cut(place: Path, kind: str) -> None:
+    run(f"{TAGS} --tokenization.kind {kind} --training.steps 100 {FAST}")
+    translator = Translator.load(place / "tags", device="cpu")
+    texts = ["the cat likes the tea", " the  dog sees the wug "]
+    first, second = (each.text for each in translator.translate(texts, beam_size=1))
+    assert first == "D N V D N"
+    assert len(second.split()) == 5  # "wug" was never seen, and is several tokens
+
+
+def test_an_encoder_that_guessed_words_learns_to_tag_them(place: Path) -> None:
+    run(f"{GUESS} --training.steps 60 {FAST}")
+    run(f"{TAGS} --encoder-from guessed --training.steps 60 {FAST}")
     translator = Translator.load(place / "tags", device="cpu")
     assert translator.translate(["the cat likes the tea"], beam_size=1)[0].text == "D N V D N"
 
@@ -99,7 +110,7 @@ def test_a_guessing_run_resumes_to_the_bit_and_replays(place: Path) -> None:
             3,
             "line 1: its class has 5 tokens (",
         ),
-        (TAGS.replace("text.tag", "text.class"), 3, "line 1: 1 tags for 5 tokens"),
+        (TAGS.replace("text.tag", "text.class"), 3, "line 1: 1 tags for 5 words"),
     ],
 )
 def test_what_is_no_answer_is_refused(

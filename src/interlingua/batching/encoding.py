@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -26,8 +26,9 @@ from interlingua.batching.shard_writer import EncodedChunk
 from interlingua.batching.shards import id_dtype
 from interlingua.batching.truncation import truncate
 from interlingua.corpus.scan import Chunk
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CorpusError, InterlinguaError
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.words import word_of_each_token
 
 __all__ = ["WORKER_COMMAND", "Encoder", "encode_chunks", "serve"]
 
@@ -49,12 +50,15 @@ class Encoder:
         max_length: tokens of the longest sentence that is kept whole, the end symbol included.
         prefixes: for each part of the corpus, ids that go before every source: the tag of that part.
         keep_text: store the text of the pairs as well.
+        tags_words: a target has a tag for each word of its source, and every token of a word gets the word's tag (Devlin et al. 2019
+            give it to the first token, and none to the others).
     """
 
     tokenizers: TokenizerPair
     max_length: int
     prefixes: tuple[tuple[int, ...], ...] = ()
     keep_text: bool = False
+    tags_words: bool = False
 
     @property
     def id_dtypes(self) -> dict[str, str]:
@@ -68,12 +72,15 @@ class Encoder:
         """Read the text of a chunk and turn it into ids.
 
         Raises:
-            CorpusError: the text is not what it was when it was scanned.
+            CorpusError: the text is not what it was when it was scanned, or has not as many tags as words.
             TokenizerError: it holds half a surrogate pair.
         """
         texts = chunk.read()
-        sources = self.tokenizers.source.encode_batch(texts[0])
-        targets = self.tokenizers.target.encode_batch(texts[1])
+        if self.tags_words:
+            sources, targets = self._tagged(*texts, chunk.line_numbers().tolist())
+        else:
+            sources = self.tokenizers.source.encode_batch(texts[0])
+            targets = self.tokenizers.target.encode_batch(texts[1])
         prefix = list(self.prefixes[chunk.part]) if self.prefixes else []
         if prefix:
             sources = [prefix + ids for ids in sources]
@@ -89,6 +96,30 @@ class Encoder:
                 lengths = np.fromiter(map(len, text), dtype="<i4", count=len(text))
                 encoded.rows[f"{side}_text_lengths"] = lengths.tobytes()
         return encoded
+
+    def _tagged(
+        self, texts: Sequence[str], tags: Sequence[str], numbers: Sequence[int]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the ids of each text, and for each token the tag of its word."""
+        id_of = self._ids_of_tags({tag for line in tags for tag in line.split()})
+        sources, targets = [], []
+        for text, line, number in zip(texts, tags, numbers, strict=True):
+            given = line.split()
+            ids, words = word_of_each_token(self.tokenizers.source, text)
+            count = len(self.tokenizers.source.normalise(text).split())
+            if count != len(given):
+                raise CorpusError(
+                    f"line {number:,}: {len(given):,} tags for {count:,} words; give each word its tag, with spaces between, "
+                    "or take model.answers = sequence for a class of the whole text"
+                )
+            sources.append(ids)
+            targets.append([id_of[given[word]] for word in words])
+        return sources, targets
+
+    def _ids_of_tags(self, tags: Collection[str]) -> dict[str, int]:
+        target = self.tokenizers.target
+        cut = zip(tags, target.encode_batch(list(tags)), strict=True)
+        return {tag: ids[0] if len(ids) == 1 else target.unknown_id for tag, ids in cut}
 
 
 def encode_chunks(
@@ -114,6 +145,7 @@ def encode_chunks(
         "max_length": encoder.max_length,
         "prefixes": encoder.prefixes,
         "keep_text": encoder.keep_text,
+        "tags_words": encoder.tags_words,
     }
     crew: list[_Worker] = []
     try:
@@ -259,6 +291,7 @@ def _answer(questions: IO[bytes], answers: IO[bytes]) -> None:
             settings["max_length"],
             tuple(tuple(ids) for ids in settings["prefixes"]),
             settings["keep_text"],
+            settings["tags_words"],
         )
     except InterlinguaError as error:
         _complain(answers, error)

@@ -13,6 +13,7 @@ from interlingua.model.labeller import Labeller
 from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.gaps import encode_with_gaps
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.words import first_tokens
 
 __all__ = ["Prompts", "Questions", "Sources", "text_form_of"]
 
@@ -65,7 +66,7 @@ class Prompts(Sources):
 
 @dataclass(frozen=True, slots=True)
 class Questions(Sources):
-    """Text that an encoder alone answers: with one symbol for the whole, or with one for each token."""
+    """Text that an encoder alone answers: with one symbol for the whole, or with one for each token, or word."""
 
     answers: Literal["tokens", "sequence"]
 
@@ -84,6 +85,13 @@ class Questions(Sources):
         """Ask for as many answers as there are; what is not guessed is the source itself."""
         forms = [self._form(ids) for ids in sources]
         return [TargetForm(forms, self.tokenizers.target.end_id)]
+
+    def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
+        """Return the answer; of tags those of the first token of each word."""
+        if self.answers == "tokens" and not self.guesses:
+            starts = first_tokens(self.tokenizers.source, source)
+            ids = [ids[place] for place in starts if place < len(ids)]
+        return Sources.write(self, ids, source)
 
     def _form(self, ids: Sequence[int]) -> tuple[int | None, ...]:
         if self.answers == "sequence":

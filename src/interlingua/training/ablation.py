@@ -5,8 +5,15 @@ pairs; only one thing differs, and the seed.
 """
 
 import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +23,13 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
 from interlingua.errors import ConfigError
+from interlingua.hardware import choose_device, num_cores
 from interlingua.model import removed_parts
 from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.run import train
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, read_validation
 
 __all__ = [
@@ -139,46 +148,103 @@ def train_variants(
 ) -> tuple[list[Outcome], int | None]:
     """Train ``config`` and each of ``variants`` with seeds 1 to ``seeds``; what was trained before is not trained again.
 
+    On a CPU as many runs go side by side as there are cores, each in a process with one thread: small models use cores better so
+    than one after the other with all of them. With ``training.threads`` each has so many, and fewer go at once.
+
     Returns:
-        What the runs came to, seed by seed, and the signal that stopped one, if one did.
+        What the runs came to, seed by seed, and the signal that stopped them, if one did.
 
     Raises:
         ConfigError, CorpusError, OutputError, TrainingError: see :func:`train`.
     """
-    outcomes: list[Outcome] = []
-    each_seed = (Variant(AS_IT_IS, config), *variants)
-    total = seeds * len(each_seed)
-    for seed in range(1, seeds + 1):
-        for variant in each_seed:
-            folder = RunFolder(output / "runs" / f"{_file_name(variant.name)}-{seed}")
-            if read_validation(folder.metrics, steps) is None:
-                say(f"run {len(outcomes) + 1} of {total}: {variant.name}, seed {seed}")
-                changed = _for_updates(variant.config, steps, seed, folder.path)
-                done = train(changed, build_model=variant.build_model, console=Console(quiet=True))
-                if done.signal is not None:
-                    return outcomes, done.signal
-            outcomes.append(_read(folder, variant.name, seed, steps))
-    return outcomes, None
+    runs = [
+        _Job(variant, seed, RunFolder(output / "runs" / f"{_file_name(variant.name)}-{seed}"))
+        for seed in range(1, seeds + 1)
+        for variant in (Variant(AS_IT_IS, config), *variants)
+    ]
+    at_once, threads = 1, config.training.threads
+    if choose_device(config.training.device).type == "cpu":
+        at_once = max(1, min(len(runs), num_cores() // (threads or 1)))
+        threads = threads or (1 if at_once > 1 else None)
+    waiting = [
+        (f"run {place} of {len(runs)}: {run.variant.name}, seed {run.seed}", run)
+        for place, run in enumerate(runs, 1)
+        if read_validation(run.folder.metrics, steps) is None
+    ]
+    context = multiprocessing.get_context("spawn")
+    told, running = context.Event(), set[Future[int | None]]()
+    with (
+        listen_for_stop() as stop,
+        ProcessPoolExecutor(at_once, context, initializer=_obey, initargs=(told,)) as pool,
+    ):
+        try:
+            while running or (waiting and not stop()):
+                while waiting and len(running) < at_once and not stop():
+                    name, run = waiting.pop(0)
+                    say(name)
+                    changed = _for_updates(run, steps, threads)
+                    running.add(pool.submit(_train, changed, run.variant.build_model))
+                done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+                if stop():
+                    told.set()
+        except BaseException:
+            told.set()
+            raise
+    if stop():
+        return [], stop.number
+    return [_read(run, steps) for run in runs], None
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One run of those that are compared."""
+
+    variant: Variant
+    seed: int
+    folder: RunFolder
+
+
+def _train(config: RunConfig, build_model: BuildModel) -> int | None:
+    """Train in a process of its own; return the signal that stopped it, if one did."""
+    return train(config, build_model=build_model, console=Console(quiet=True)).signal
+
+
+def _obey(told: Event) -> None:
+    """Prepare a process that trains: it stops when the first one says so, whoever got the signal."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # between two runs; a run listens for itself
+    threading.Thread(target=_pass_on, args=(told,), daemon=True).start()
+
+
+def _pass_on(told: Event) -> None:
+    told.wait()
+    while True:  # a run that is just about to listen hears it the next time
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.5)
 
 
 def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
 
 
-def _for_updates(config: RunConfig, steps: int, seed: int, run: Path) -> RunConfig:
+def _for_updates(run: _Job, steps: int, threads: int | None) -> RunConfig:
     """Return the configuration of one run: one validation, at its end, and a warm-up of a quarter at most."""
+    config = run.variant.config
     warmup = min(config.training.warmup_steps or steps, max(1, steps // 4))
     training = {
-        "seed": seed, "steps": steps, "epochs": None, "minutes": None, "patience": None,
-        "validate_every": steps, "warmup_steps": warmup, "average_last": 1,
+        "seed": run.seed, "steps": steps, "epochs": None, "minutes": None, "patience": None,
+        "validate_every": steps, "warmup_steps": warmup, "average_last": 1, "threads": threads,
     }  # fmt: skip
     tree = config.model_dump()
-    tree["run_dir"] = str(run)
+    tree["run_dir"] = str(run.folder.path)
     tree["training"] |= training
     return RunConfig.model_validate(tree)
 
 
-def _read(folder: RunFolder, variant: str, seed: int, steps: int) -> Outcome:
+def _read(run: _Job, steps: int) -> Outcome:
+    folder = run.folder
     validation = read_validation(folder.metrics, steps)
     assert validation is not None
     records = map(json.loads, folder.metrics.read_text(encoding="utf-8").splitlines())
@@ -187,8 +253,8 @@ def _read(folder: RunFolder, variant: str, seed: int, steps: int) -> Outcome:
     weights = read_tensors(folder.model / "model.safetensors")
     sides = {id(each): each.vocabulary_size for each in (tokenizers.source, tokenizers.target)}
     return Outcome(
-        variant,
-        seed,
+        run.variant.name,
+        run.seed,
         validation,
         parameters=sum(each.numel() for each in weights.values()),
         vocabulary=sum(sides.values()),

@@ -16,35 +16,26 @@ def choose_answers(config: RunConfig) -> RunConfig:
     answers = config.model.answers or ("tokens" if config.corpus.text else "sequence")
     update: dict[str, object] = {"model": config.model.model_copy(update={"answers": answers})}
     if not config.corpus.text:
-        tokens = config.tokenization
-        kinds: dict[str, object] = {"shared": False, "target_kind": tokens.target_kind or "word"}
-        if answers == "tokens":
-            kinds["kind"] = tokens.kind or "word"
-        update["tokenization"] = tokens.model_copy(update=kinds)
+        kinds = {"shared": False, "target_kind": config.tokenization.target_kind or "word"}
+        update["tokenization"] = config.tokenization.model_copy(update=kinds)
     return config.model_copy(update=update)
 
 
 def check_answers(config: RunConfig, shards: Shards) -> None:
-    """Refuse pairs whose target is no answer to the source.
+    """Refuse a class that is not one word; whether tags fit is found out as the text is cut into tokens.
 
     Raises:
-        CorpusError: a class of several tokens, or not as many tags as tokens; the message names the line.
+        CorpusError: a class of several tokens; the message names the line.
     """
-    if config.model.kind != "encoder" or config.corpus.text:
+    if config.model.kind != "encoder" or config.model.answers != "sequence":
         return
-    answers = np.asarray(shards.target_lengths)
-    is_one = config.model.answers == "sequence"
-    wrong = np.flatnonzero(answers != (2 if is_one else np.asarray(shards.source_lengths)))
+    lengths = np.asarray(shards.target_lengths)
+    wrong = np.flatnonzero(lengths != 2)  # the class and the end symbol
     if not len(wrong):
         return
     first = int(wrong[0])
-    line, count = shards.line(first), int(answers[first]) - 1
-    if is_one:
-        raise CorpusError(
-            f"line {line:,}: its class has {count:,} tokens ({len(wrong):,} such lines); model.answers = sequence answers with one: "
-            "write each class as one word, or take model.answers = tokens for tags"
-        )
+    line, count = shards.line(first), int(lengths[first]) - 1
     raise CorpusError(
-        f"line {line:,}: {count:,} tags for {int(shards.source_lengths[first]) - 1:,} tokens ({len(wrong):,} such lines); give each "
-        "token its tag, with spaces between, and tokenization.kind = word"
+        f"line {line:,}: its class has {count:,} tokens ({len(wrong):,} such lines); model.answers = sequence answers with one: "
+        "write each class as one word, or take model.answers = tokens for a tag of each word"
     )

@@ -108,6 +108,7 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
         or config.tokenization.sampling > 0
         or config.corpus.noise > 0
         or config.corpus.denoise > 0,
+        tags_words=config.model.answers == "tokens" and not config.corpus.text,
     )
 
 
@@ -122,6 +123,7 @@ def _made_from(
         "prefixes": [list(ids) for ids in encoder.prefixes],
         "keep_text": encoder.keep_text,
         "lines_a_chunk": scan.LINES_A_CHUNK,
+        **({"tags_words": True} if encoder.tags_words else {}),
     }
 
 

@@ -1,6 +1,7 @@
 """Vectors of words in every form they come in: nothing of them is lost, and nothing else is taken for one."""
 
 import gzip
+import os
 import re
 import struct
 from pathlib import Path
@@ -61,6 +62,22 @@ def test_what_gensim_writes_is_read(tmp_path: Path, is_binary: bool) -> None:
     assert (found.width, found.total, set(found.vectors)) == (3, 3, set(WORDS))
     for word in WORDS:
         np.testing.assert_array_equal(found.vectors[word], theirs[word])
+
+
+def test_files_of_other_toolkits_are_read() -> None:
+    folder = os.environ.get("INTERLINGUA_DATA")
+    if not folder:
+        pytest.skip("INTERLINGUA_DATA is unset: no files of other tools")
+    for name in ("test_embed.txt", "test_embed_with_header.txt"):
+        found = read_word_vectors(Path(folder) / "embeddings" / name, ["some_word", "absent"])
+        assert (found.width, found.total) == (4, 2)
+        assert found.vectors["some_word"].tolist() == [1, 2, 3, 4]
+    path = Path(folder) / "embeddings" / "sample_glove.txt"
+    lines = [line.split(" ") for line in path.read_text(encoding="utf-8").splitlines()]
+    found = read_word_vectors(path, [word for word, *_ in lines])
+    assert found.total == len(lines)
+    for word, *numbers in lines:
+        np.testing.assert_array_equal(found.vectors[word], np.array(numbers, dtype=np.float32))
 
 
 def test_a_large_binary_file_is_read_piece_by_piece(tmp_path: Path) -> None:
