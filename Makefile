@@ -155,6 +155,13 @@ prove-finetune: $(READY) ## Tatoeba fine-tuned on Multi30k in three ways, an hou
 prove-choices: $(READY) ## tokenizers, heads, widths, shared tables, how far positions reach, on Multi30k (an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_choices.py
 
+.PHONY: prove-word-vectors prove-ablation
+prove-word-vectors: $(READY) ## embeddings drawn at random, or vectors of words, frozen and not, three seeds (half an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_word_vectors.py
+
+prove-ablation: $(READY) ## each part of the Transformer removed once, three seeds: table and loss curves in runs/ablation (half an hour)
+	$(BIN)/interlingua ablate recipes/demo_ro_en.toml --output runs/ablation
+
 .PHONY: prove-back-translation prove-robustness prove-distill
 prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (two hours and more); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py

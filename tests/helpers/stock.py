@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
+from ready_commands import folder_of_commands
 
 from interlingua.corpus.embedded import write_embedded
 
@@ -35,9 +36,10 @@ CUT = {
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Commands are those of this Python, with one thread."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PATH": path, "NO_COLOR": "1", **more}
+    """Commands are those of this Python, with one thread; ``interlingua`` begins at once."""
+    places = [folder_of_commands(), Path(sys.executable).parent, os.environ["PATH"]]
+    told = {"OMP_NUM_THREADS": "1", "NO_COLOR": "1", "PATH": os.pathsep.join(map(str, places))}
+    return {**os.environ, **told, **more}
 
 
 def typed(command: str, folder: Path) -> str:
