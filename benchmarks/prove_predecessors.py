@@ -227,10 +227,11 @@ def multi30k_task(asked: argparse.Namespace) -> Task:
     settings = (
         *parallel_text(data / "train", data / "valid"),
         *("--tokenization.kind", "bpe", "--tokenization.vocabulary-size", "4000"),
-        *("--tokenization.shared", "true", "--batching.batch-tokens", "4096"),
-        *("--model.preset", asked.preset, "--model.dropout", "0.3"),
+        *("--tokenization.shared", "true", "--batching.batch-tokens", "2048"),
+        *("--model.preset", asked.preset, "--model.dropout", "0.2"),
         *("--training.minutes", str(asked.multi30k_minutes), "--training.patience", "100000"),
-        *("--training.schedule", "linear", "--training.validate-every", "200"),
+        *("--training.schedule", "linear", "--training.warmup-steps", "100"),
+        *("--training.peak-learning-rate", "0.002", "--training.validate-every", "400"),
     )
     sources, references = (
         (data / f"test_2016_flickr.{side}").read_text().splitlines()[: asked.sentences]

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context, rcdefaults, rcParams
+from cycler import cycler
+from matplotlib import rc_context, rcdefaults, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -52,6 +53,8 @@ SIGNED = "RdBu"
 """White is zero; red and blue are told apart with any usual colour vision."""
 
 _STYLE: dict[Any, Any] = {
+    # An eleventh line has the colour of the first, and is dashed.
+    "axes.prop_cycle": cycler(linestyle=["-", "--", ":"]) * rcParamsDefault["axes.prop_cycle"],
     "axes.edgecolor": "#cbd2d9",
     "axes.labelcolor": INK,
     "axes.labelsize": 9,
