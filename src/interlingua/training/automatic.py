@@ -8,18 +8,19 @@ same again.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ConfigError
+from interlingua.hardware import num_cores
 from interlingua.model.architecture import (
     PRESETS,
     AnyArchitecture,
-    Kind,
     architecture_from,
     fields_of,
 )
+from interlingua.training.schedule import paper_peak
 
 __all__ = [
     "PAIRS_MEASURED",
@@ -36,10 +37,13 @@ PAIRS_MEASURED = 200_000
 """Pairs that the choices look at; a larger corpus gives a sample of so many."""
 
 STEPS_IN_THE_TIME = 5_000
-"""Updates that a run limited by minutes is taken to make, before anybody knows how fast the machine is.
+"""Updates that a run limited by minutes is taken to make at the most, before anybody knows how fast the machine is.
 
 Only the warm-up and the distance between validations follow from it; the run ends when its time is over.
 """
+
+_FLOPS_OF_A_CORE = 4e10
+"""Floating-point operations a second of training on one core of an ordinary laptop: what a Zen 3 does in float32."""
 
 PEAK_OF_PREDECESSORS = 0.001
 """Learning rate of recurrent and convolutional models (Kingma and Ba 2015)."""
@@ -239,14 +243,25 @@ def choose_model(
             f"batching.batch_tokens = {batch_tokens:,}: {target_tokens:,} target tokens an epoch"
         )
     epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
-    update = {
-        "model": model,
-        "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
-        "training": _choose_length(
-            config.training, corpus, epoch=epoch, kind=model.kind, reasons=reasons
-        ),
-    }
-    return config.model_copy(update=update), reasons
+    batching = config.batching.model_copy(update={"batch_tokens": batch_tokens})
+    config = config.model_copy(update={"model": model, "batching": batching})
+    in_time = STEPS_IN_THE_TIME if on_gpu else min(STEPS_IN_THE_TIME, _steps_in_time(config))
+    training = _choose_length(
+        config.training, corpus, epoch=epoch, model=model, in_time=in_time, reasons=reasons
+    )
+    return config.model_copy(update={"training": training}), reasons
+
+
+def _steps_in_time(config: RunConfig) -> int:
+    """Guess how many updates a CPU makes within the minutes of a run; the true number may be three times as large, or a third."""
+    model, training = config.model, config.training
+    width, inner = model.d_model or 512, model.d_ff or 0
+    encoder = (model.encoder_layers or 0) * (4 * width**2 + 2 * width * inner)
+    decoder = (model.decoder_layers or 0) * (8 * width**2 + 2 * width * inner)
+    weights = encoder + decoder + width * (config.tokenization.vocabulary_size or 0)
+    operations = 6 * weights * (config.batching.batch_tokens or 0) * training.accumulate
+    cores = training.threads or num_cores()
+    return round(60 * (training.minutes or 0) * cores * _FLOPS_OF_A_CORE / max(operations, 1))
 
 
 def _choose_length(
@@ -254,11 +269,12 @@ def _choose_length(
     corpus: CorpusStatistics,
     *,
     epoch: float,
-    kind: Kind,
+    model: ModelConfig,
+    in_time: int,
     reasons: list[str],
 ) -> TrainingConfig:
-    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
-    update: dict[str, object] = {}
+    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates, ``in_time`` those that the clock may allow."""
+    update: dict[str, Any] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
@@ -268,8 +284,9 @@ def _choose_length(
         passes = f"at most {steps / epoch:.0f} passes over the corpus"
         reasons.append(f"training.steps = {steps:,}: {passes}")
     update["steps"] = steps
+    by_the_clock = steps is None
     if steps is None:
-        steps = STEPS_IN_THE_TIME
+        steps = in_time
         reasons.append(
             f"training.warmup_steps, validate_every: as if {steps:,} updates fitted into the "
             f"{training.minutes:g} minutes, after which training ends"
@@ -279,10 +296,11 @@ def _choose_length(
         if corpus.is_rules:
             why = "the last mistakes go when the updates get small"
             reasons.append(f"training.schedule = linear: {why}")
-    if training.peak_learning_rate is None:
-        update["peak_learning_rate"] = _peak(corpus, kind, reasons)
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
+    if training.peak_learning_rate is None:
+        warmup = update["warmup_steps"] if by_the_clock and training.warmup_steps is None else None
+        update["peak_learning_rate"] = _peak(corpus, model, warmup, reasons)
     if training.validate_every is None:
         update["validate_every"] = min(5_000, max(100, min(steps // 20, round(2 * epoch))))
     if training.patience is None:
@@ -290,10 +308,18 @@ def _choose_length(
     return training.model_copy(update=update)
 
 
-def _peak(corpus: CorpusStatistics, kind: Kind, reasons: list[str]) -> float | None:
-    """Choose the highest learning rate; None is the paper's rule."""
-    if kind in ("transformer", "encoder", "decoder"):
-        return 0.002 if corpus.is_rules else None
+def _peak(
+    corpus: CorpusStatistics, model: ModelConfig, warmup: int | None, reasons: list[str]
+) -> float | None:
+    """Choose the highest learning rate; None is the paper's rule. ``warmup`` is one that was chosen for a guess of the time."""
+    if model.kind in ("transformer", "encoder", "decoder"):
+        if corpus.is_rules:
+            return 0.002
+        usual = STEPS_IN_THE_TIME // 10
+        if warmup is None or warmup >= usual:
+            return None
+        # By the paper's rule a warm-up that is short because the machine is slow would end at a higher rate.
+        return float(f"{paper_peak(model.d_model or 512, usual):.2g}")
     why = "Adam's usual one; the paper's rule is for its own model"
     reasons.append(f"training.peak_learning_rate = {PEAK_OF_PREDECESSORS:g}: {why}")
     return PEAK_OF_PREDECESSORS

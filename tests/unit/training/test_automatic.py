@@ -1,5 +1,7 @@
 """The choices that are made from a corpus, and the reasons given for them."""
 
+import re
+
 import pytest
 
 from interlingua.config import (
@@ -118,11 +120,28 @@ def test_the_batches_of_an_epoch_are_counted_with_the_chosen_batch_size() -> Non
 
 
 def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
-    chosen, reasons = choose(RunConfig(training=TrainingConfig(minutes=30)), TEXT)
+    training = TrainingConfig(minutes=60, threads=2)
+    chosen, reasons = choose(RunConfig(training=training), TEXT)
     assert chosen.training.steps is None
     assert chosen.training.warmup_steps == 500
+    assert chosen.training.peak_learning_rate is None
     assert chosen.training.validate_every == 100
-    assert any("as if 5,000 updates fitted into the 30 minutes" in reason for reason in reasons)
+    assert any("as if 5,000 updates fitted into the 60 minutes" in reason for reason in reasons)
+
+
+def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
+    model = ModelConfig(preset="small")
+    training = TrainingConfig(minutes=5, threads=1)
+    chosen, reasons = choose(RunConfig(model=model, training=training), TEXT)
+    assert chosen.training.warmup_steps == 100
+    assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 500**-0.5, rel=0.05)
+    assert any(
+        re.search(r"as if \d\d\d updates fitted into the 5 minutes", each) for each in reasons
+    )
+    again, _ = choose(
+        RunConfig(model=model, training=training.model_copy(update={"threads": 64})), TEXT
+    )
+    assert again.training.warmup_steps == 500
 
 
 @pytest.mark.parametrize("limit", [{"steps": 70}, {"epochs": 7.0}])
