@@ -68,7 +68,8 @@ def compare(
     _try_out(others, test_sets[0])
     from interlingua.evaluation.systems import compare_systems
 
-    written = _language_of(reference)
+    are_files = all(path.is_file() for each in named for path in each.paths)
+    written = _language_of(reference) if are_files else None  # a model knows its language
     translated = [each.translate(test_sets, machine, to) for each in named]
     systems = [outputs for outputs, _ in translated]
     target_lang = next((lang for _, lang in translated if lang), written)

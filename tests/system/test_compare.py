@@ -258,3 +258,13 @@ print(f"{names['-t']}\\tscore: 0.5000")
     assert [each["mean"] for each in comet] == [0.25, pytest.approx(0.25 + 4 / 24)]
     assert comet[0]["signature"] == "comet-score --model 'some where' --gpus 0"
     assert "--gpus', '0'" in Path("asked").read_text()
+
+
+def test_references_of_any_name_do_where_a_model_knows_its_language(capsys: Capture) -> None:
+    write("digits.src", ["1 2 3", "4 5 6"])
+    names = [write(name, ["3 2 1", "6 5 4"]) for name in ("digits.tgt", "digits.txt")]
+    files = [word for name in names for word in ("--source", "digits.src", "--reference", name)]
+    files[5] = write("more.src", ["7 8 9", "1 5 9"])
+    write("digits.txt", ["9 8 7", "9 5 1"])
+    told = run(capsys, f"one={GOLDEN}", f"two={GOLDEN}", *files, "--threads", "1")
+    assert "two" in told
