@@ -53,9 +53,10 @@ def test_a_save_may_be_killed_or_fail_at_any_of_its_system_calls() -> None:
 
 
 @pytest.mark.slow
-def test_a_save_may_be_killed_or_fail_at_each_of_its_system_calls() -> None:
-    tally = spoil(stride=1)
-    assert sum(tally["cases"].values()) > 1000
+def test_a_save_may_be_killed_or_fail_at_a_quarter_of_its_system_calls() -> None:
+    """At each of them: make prove-resume."""
+    tally = spoil(stride=4)
+    assert sum(tally["cases"].values()) > 250
     assert "bug" not in tally["ends"]
 
 
