@@ -42,7 +42,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "full",
-    max_examples=75,
+    max_examples=50,
     deadline=None,
     print_blob=True,
     suppress_health_check=_HEALTH,

@@ -101,11 +101,11 @@ def test_tatoeba_has_no_error_and_several_translations_are_a_note() -> None:
 
 @pytest.mark.slow
 def test_faults_that_are_put_into_pieces_of_real_corpora_are_found() -> None:
-    """Forty of the four hundred of ``make prove-doctor``, on at most 400 pairs each, drawn anew each time."""
+    """Twenty-four of the four hundred of ``make prove-doctor``, on at most 400 pairs each, drawn anew each time."""
     script = Path(__file__).parents[2] / "benchmarks" / "prove_doctor.py"
-    asked = [sys.executable, str(script), "--faults", "40", "--largest", "400"]
+    asked = [sys.executable, str(script), "--faults", "24", "--largest", "400"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    count = re.search(r"(\d+) of 40 faults found", done.stdout)
+    count = re.search(r"(\d+) of 24 faults found", done.stdout)
     assert count, done.stdout + done.stderr
-    # One in fifty may be missed; so many by chance once in ten thousand times.
-    assert int(count[1]) >= 36, done.stdout
+    # One in fifty may be missed; so many by chance once in seven thousand times.
+    assert int(count[1]) >= 20, done.stdout
