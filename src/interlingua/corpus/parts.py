@@ -64,6 +64,12 @@ def write_parts(
     for part, size in (("test", test), ("valid", valid)):
         if size != 0:
             left = np.flatnonzero(part_of == 0)
+            if size is not None and size > len(left) // 2:
+                after = "" if len(left) == len(ranks) else " that the test leaves"
+                raise CorpusError(
+                    f"--{part} {size:,}: is more than half of the {len(left):,} pairs{after}; "
+                    f"ask for at most {len(left) // 2:,}, or for less of the other part"
+                )
             part_of[left[choose_held_back(ranks[left], size)]] = _PARTS.index(part)
     parts = [
         part for part in _PARTS if part == "train" or {"valid": valid, "test": test}[part] != 0

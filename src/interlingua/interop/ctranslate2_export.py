@@ -109,18 +109,26 @@ def runtime(folder: Path) -> Runtime:
 
 def usage(loaded: LoadedModel, folder: Path) -> str:
     """See :class:`interlingua.interop.proof.Exporter`."""
-    name = "tokenizer.json" if loaded.tokenizers.shared else "source_tokenizer.json"
+    one = loaded.tokenizers.shared
+    reads, writes = (
+        "tokenizer.json" if one else f"{side}_tokenizer.json" for side in ("source", "target")
+    )
     source = loaded.tokenizers.source
     first = (
         f" The first token of every source is `{source.tag}`."
         if isinstance(source, TaggedTokenizer)
         else ""
     )
-    return f"""With [CTranslate2](https://opennmt.net/CTranslate2/), which takes and gives tokens of `{name}`:
+    return f"""With [CTranslate2](https://opennmt.net/CTranslate2/), which takes and gives tokens, and Hugging Face's `tokenizers`, which cuts and joins them:
 
     import ctranslate2
+    from tokenizers import Tokenizer
+
+    cut, join = Tokenizer.from_file("FOLDER/{reads}"), Tokenizer.from_file("FOLDER/{writes}")
     translator = ctranslate2.Translator("FOLDER")
-    translator.translate_batch([tokens], beam_size={loaded.decoding.beam_size}, min_decoding_length=0)
+    tokens = cut.encode("TEXT").tokens
+    (found,) = translator.translate_batch([tokens], beam_size={loaded.decoding.beam_size}, min_decoding_length=0)
+    print(join.decode([join.token_to_id(token) for token in found.hypotheses[0]]))
 
 The end symbol is added there.{first} Its search differs from Interlingua's: `length_penalty` divides by length^alpha and not by
 ((5 + length) / 6)^alpha, and 1 is its default."""

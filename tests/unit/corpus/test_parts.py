@@ -94,7 +94,7 @@ def test_a_part_may_be_left_out_and_blank_pairs_are(corpus: Path, capsys: Captur
         (["--source", ".", "--target", "."], 2, ".: is a folder; name a file in it"),
         (["--pairs", "c.tsv.gz", "--columns", "1"], 2, "--columns takes two names"),
         (["--pairs", "c.tsv.gz", "--valid", "-1"], 2, "are whole numbers from 0 on"),
-        (["--pairs", "c.tsv.gz", "--valid", "500"], 3, "500 validation pairs are more than half"),
+        (["--pairs", "c.tsv.gz", "--valid", "500"], 3, "--valid 500: is more than half of the"),
         (["--pairs", "none.tsv"], 3, "none.tsv: no such file"),
     ],
 )
