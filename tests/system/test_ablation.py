@@ -29,13 +29,13 @@ def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
 ) -> None:
     output = tmp_path / "ablation"
     command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
-    command += ["--parts", "positions", "--parts", "warm-up", "--seeds", "2", "--steps", "4"]
+    command += "--parts positions --parts residuals --parts warm-up --seeds 2 --steps 4".split()
     assert main([*command, "--json"]) == 0
     told = capsys.readouterr()
-    assert told.err.count("run ") == 6
+    assert told.err.count("run ") == 8
     rows = json.loads(told.out)
     names = [row["variant"] for row in rows]
-    assert names == ["as it is", "without positions", "without warm up"]
+    assert names == ["as it is", "without positions", "without residuals", "without warm up"]
     assert all(len(row["losses"]) == 2 for row in rows)
     names = {each.name for each in output.iterdir()}
     assert names == {"runs", "table.md", "table.tex", "curves.png", "curves.svg"}

@@ -48,11 +48,11 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A configuration that differs in one thing, and what builds its model."""
+    """A configuration that differs in one thing, and the part of ``PARTS`` that its model lacks, if it lacks one."""
 
     name: str
     config: RunConfig
-    build_model: BuildModel = build_encoder_decoder
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def without_parts(config: RunConfig, parts: Sequence[str]) -> tuple[Variant, ...
         for section, values in part.changes.items():
             tree[section] |= values
         label = part.label or f"without {name.replace('-', ' ')}"
-        variants.append(Variant(label, RunConfig.model_validate(tree), part.build_model))
+        variants.append(Variant(label, RunConfig.model_validate(tree), name))
     return tuple(variants)
 
 
@@ -183,7 +183,7 @@ def train_variants(
                     name, run = waiting.pop(0)
                     say(name)
                     changed = _for_updates(run, steps, threads)
-                    running.add(pool.submit(_train, changed, run.variant.build_model))
+                    running.add(pool.submit(_train, changed, run.variant.part))
                 done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 for each in done:
                     each.result()
@@ -206,8 +206,9 @@ class _Job:
     folder: RunFolder
 
 
-def _train(config: RunConfig, build_model: BuildModel) -> int | None:
+def _train(config: RunConfig, part: str | None) -> int | None:
     """Train in a process of its own; return the signal that stopped it, if one did."""
+    build_model = PARTS[part].build_model if part else build_encoder_decoder
     return train(config, build_model=build_model, console=Console(quiet=True)).signal
 
 
