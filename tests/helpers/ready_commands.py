@@ -26,7 +26,7 @@ READ_AT_START = (
     "ATEN_",
     "ONEDNN_",
     "DNNL_",
-    "TORCH",
+    "TORCH_",
     "PYTHON",
     "LD_",
     "LC_",
