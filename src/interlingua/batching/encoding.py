@@ -106,7 +106,7 @@ class Encoder:
         for text, line, number in zip(texts, tags, numbers, strict=True):
             given = line.split()
             ids, words = word_of_each_token(self.tokenizers.source, text)
-            count = len(self.tokenizers.source.normalise(text).split())
+            count = words[-1] + 1 if words else 0
             if count != len(given):
                 raise CorpusError(
                     f"line {number:,}: {len(given):,} tags for {count:,} words; give each word its tag, with spaces between, "

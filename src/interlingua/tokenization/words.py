@@ -1,5 +1,6 @@
 """Which word each token of a text belongs to: words are what spaces part."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -9,20 +10,16 @@ __all__ = ["first_tokens", "word_of_each_token"]
 
 
 def word_of_each_token(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[int]]:
-    """Return the ids of a text, and for each of them the place of its word, counted from 0."""
+    """Return the ids of a text, and for each of them the place of its word, counted from 0; every word has a token."""
     encoded, normal = tokenizer.encode(text), tokenizer.normalise(text)
-    starts = [
-        place
-        for place, letter in enumerate(normal)
-        if not letter.isspace() and (place == 0 or normal[place - 1].isspace())
-    ]
+    starts = [word.start() for word in re.finditer(r"\S+", normal)]
     words = []
     for begin, end in encoded.offsets:
         while begin < end and normal[begin].isspace():
             begin += (
                 1  # the space before a word belongs to its first token, which may be nothing else
             )
-        words.append(min(max(bisect_right(starts, begin) - 1, 0), max(len(starts) - 1, 0)))
+        words.append(max(bisect_right(starts, begin) - 1, 0))
     return encoded.ids, words
 
 

@@ -123,6 +123,7 @@ def _made_from(
         "prefixes": [list(ids) for ids in encoder.prefixes],
         "keep_text": encoder.keep_text,
         "lines_a_chunk": scan.LINES_A_CHUNK,
+        # Named only where it is so: the shards of all other runs stay good.
         **({"tags_words": True} if encoder.tags_words else {}),
     }
 
