@@ -30,17 +30,9 @@ def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
     output = tmp_path / "ablation"
     command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
     command += [
-        "--parts",
-        "positions",
-        "--parts",
-        "residuals",
-        "--parts",
-        "warm-up",
-        "--seeds",
-        "2",
-        "--steps",
-        "4",
+        word for part in ("positions", "residuals", "warm-up") for word in ("--parts", part)
     ]
+    command += ["--seeds", "2", "--steps", "4"]
     assert main([*command, "--json"]) == 0
     told = capsys.readouterr()
     assert told.err.count("run ") == 8

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interlingua.corpus.formats import PairReader
 from interlingua.corpus.pairs import SentencePair
@@ -60,17 +61,7 @@ def write_parts(
     """
     ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
     before = reader.files
-    part_of = np.zeros(len(ranks), dtype=np.uint8)
-    for part, size in (("test", test), ("valid", valid)):
-        if size != 0:
-            left = np.flatnonzero(part_of == 0)
-            if size is not None and size > len(left) // 2:
-                after = "" if len(left) == len(ranks) else " that the test leaves"
-                raise CorpusError(
-                    f"--{part} {size:,}: is more than half of the {len(left):,} pairs{after}; "
-                    f"ask for at most {len(left) // 2:,}, or for less of the other part"
-                )
-            part_of[left[choose_held_back(ranks[left], size)]] = _PARTS.index(part)
+    part_of = _choose_parts(ranks, valid, test)
     parts = [
         part for part in _PARTS if part == "train" or {"valid": valid, "test": test}[part] != 0
     ]
@@ -97,6 +88,25 @@ def write_parts(
         files=tuple(path for part in parts for path in places[part]),
         blank=reader.num_pairs - len(part_of),
     )
+
+
+def _choose_parts(
+    ranks: NDArray[np.uint64], valid: int | None, test: int | None
+) -> NDArray[np.uint8]:
+    """Choose the part of each pair, by its place in ``_PARTS``: those of the test first."""
+    part_of = np.zeros(len(ranks), dtype=np.uint8)
+    for part, size in (("test", test), ("valid", valid)):
+        if size == 0:
+            continue
+        left = np.flatnonzero(part_of == 0)
+        if size is not None and size > len(left) // 2:
+            after = "" if len(left) == len(ranks) else " that the test leaves"
+            raise CorpusError(
+                f"--{part} {size:,}: is more than half of the {len(left):,} pairs{after}; "
+                f"ask for at most {len(left) // 2:,}, or for less of the other part"
+            )
+        part_of[left[choose_held_back(ranks[left], size)]] = _PARTS.index(part)
+    return part_of
 
 
 def _is_usable(pair: SentencePair) -> bool:

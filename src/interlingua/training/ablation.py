@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -53,6 +54,15 @@ class Variant:
     name: str
     config: RunConfig
     part: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One run of those that are compared."""
+
+    variant: Variant
+    seed: int
+    folder: RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,44 +176,38 @@ def train_variants(
     if choose_device(config.training.device).type == "cpu":
         at_once = max(1, min(len(runs), num_cores() // (threads or 1)))
         threads = threads or (1 if at_once > 1 else None)
-    waiting = [
+    waiting = deque(
         (f"run {place} of {len(runs)}: {run.variant.name}, seed {run.seed}", run)
         for place, run in enumerate(runs, 1)
         if read_validation(run.folder.metrics, steps) is None
-    ]
+    )
     context = multiprocessing.get_context("spawn")
-    told, running = context.Event(), set[Future[int | None]]()
+    told = context.Event()
     with (
         listen_for_stop() as stop,
         ProcessPoolExecutor(at_once, context, initializer=_obey, initargs=(told,)) as pool,
     ):
+
+        def start_next() -> Future[int | None]:
+            name, run = waiting.popleft()
+            say(name)
+            return pool.submit(_train, _for_updates(run, steps, threads), run.variant.part)
+
+        running: set[Future[int | None]] = set()
         try:
-            while running or (waiting and not stop()):
-                while waiting and len(running) < at_once and not stop():
-                    name, run = waiting.pop(0)
-                    say(name)
-                    changed = _for_updates(run, steps, threads)
-                    running.add(pool.submit(_train, changed, run.variant.part))
+            while (running or waiting) and not stop():
+                while waiting and len(running) < at_once:
+                    running.add(start_next())
                 done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 for each in done:
                     each.result()
-                if stop():
-                    told.set()
-        except BaseException:
-            told.set()
-            raise
+        finally:
+            told.set()  # whoever still trains, as a run failed or all are to stop, saves and leaves
+    for each in running:
+        each.result()  # a run that could not save as it stopped says so
     if stop():
         return [], stop.number
     return [_read(run, steps) for run in runs], None
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One run of those that are compared."""
-
-    variant: Variant
-    seed: int
-    folder: RunFolder
 
 
 def _train(config: RunConfig, part: str | None) -> int | None:
