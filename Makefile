@@ -109,7 +109,7 @@ prove-predecessors: $(READY) ## RNN, LSTM, GRU, convolutions and the Transformer
 	$(BIN)/python benchmarks/prove_predecessors.py
 
 .PHONY: prove-tasks prove-intermediary prove-pretraining prove-encoders
-prove-tasks: $(READY) ## letters to phonemes, summaries, translation or not, commands to actions (an hour); needs INTERLINGUA_DATA
+prove-tasks: $(READY) ## letters to phonemes, summaries, translation or not, lost marks, commands to actions (an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_tasks.py
 
 prove-intermediary: $(READY) ## a frozen English encoder with a new decoder for Japanese, against all new (two hours); needs INTERLINGUA_DATA

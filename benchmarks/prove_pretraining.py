@@ -3,8 +3,7 @@
 The text to learn from first is the rest of the corpus, each language by itself and not as pairs: the English lines that the 5,000 pairs
 do not hold, and the German ones. All have the same sizes, and a vocabulary from the text that they see. One way from scratch has the
 time that the pairs get after pretraining, another also the time that pretraining took. They are compared with
-`compare_systems`.
-Restartable: what is trained is not trained again, and what is translated is not translated again.
+`compare_systems`. Restartable: what is trained is not trained again, and what is translated is not translated again.
 """
 
 import argparse

@@ -82,7 +82,9 @@ def _heading(model: ModelConfig, directions: Sequence[Direction], *, tagged: boo
             title, does = f"Language model, {target_lang}", "Writes on where a text stops."
         if model.kind == "encoder":
             what = (
-                "a class for each text" if model.answers == "sequence" else "a word for each token"
+                "a class for each text"
+                if model.answers == "sequence"
+                else "a word for each token that is asked for, or a tag for each word"
             )
             title, does = f"Encoder, {source_lang}", f"Reads {source_lang} and answers with {what}."
         return f"""# {title}
