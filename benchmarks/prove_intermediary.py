@@ -25,7 +25,6 @@ from prove_commands import (
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import compare
 
-SIZES = "--model.preset small --model.d-ff 512 --model.dropout 0.2"
 FROZEN = "--start.freeze encoder.*,source_embedding.*"
 SCRATCH = "from scratch"
 _MARK = re.compile(r"('\w+|[^\w\s'])")
@@ -39,6 +38,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=15.0, help="of each way to Japanese")
     parser.add_argument("--steps", type=int, help="updates of each training, for a trial")
     parser.add_argument("--pairs", default="50000,5000", help="of Tanaka to train on, with commas")
+    parser.add_argument("--preset", default="small", help="the sizes of all models")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     print(describe_machine())
@@ -62,7 +62,7 @@ def train_base(base: Path, asked: argparse.Namespace) -> None:
         english = [as_in_tanaka(line) for line in read_lines(tatoeba / f"{part}.en")]
         write_lines(text / f"{part}.en", english)
         write_lines(text / f"{part}.de", read_lines(tatoeba / f"{part}.de"))
-    flags = f"{SIZES} --tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
+    flags = f"--model.preset {asked.preset} --tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
     train(base, text / "train", text / "valid", ("en", "de"), asked.base_minutes, asked, flags)
 
 
@@ -85,13 +85,9 @@ def compare_ways(tanaka: Path, base: Path, pairs: int, asked: argparse.Namespace
         "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared false"
     )
     ways = {
-        SCRATCH: f"{SIZES} {tokens}",
-        "encoder of English-German, frozen": (
-            f"--encoder-from {base} {FROZEN} --model.dropout 0.2 {tokens}"
-        ),
-        "encoder of English-German, learning on": (
-            f"--encoder-from {base} --model.dropout 0.2 {tokens}"
-        ),
+        SCRATCH: f"--model.preset {asked.preset} {tokens}",
+        "encoder of English-German, frozen": f"--encoder-from {base} {FROZEN} {tokens}",
+        "encoder of English-German, learning on": f"--encoder-from {base} {tokens}",
     }
     seen = set(read_lines(folder / "train.en"))
     sources, references = (read_lines(tanaka / f"test.{lang}") for lang in langs)
@@ -135,7 +131,7 @@ def train(
         *("train", *parallel_text(text, valid, langs), "--run-dir", str(run_dir), *length),
         *("--training.threads", str(asked.threads)),
         *("--batching.batch-tokens", "2048", "--training.schedule", "linear"),
-        *("--training.warmup-steps", "400", "--training.peak-learning-rate", "0.002"),
+        *("--training.peak-learning-rate", "0.002", "--model.dropout", "0.2"),
         *flags.split(),
     )
 

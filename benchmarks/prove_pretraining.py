@@ -22,9 +22,8 @@ from prove_commands import (
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.systems import TestSet
 
-SIZES = "--model.preset small --model.d-ff 512 --model.dropout 0.3"
 TOKENS = "--tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
-RATE = "--training.warmup-steps 400 --training.peak-learning-rate 0.0015"
+RATE = "--training.peak-learning-rate 0.0015"
 """Of weights that begin fresh; what begins with a model chooses a gentler one."""
 SCRATCH, LONGER, PRETRAINED = "from scratch", "from scratch, all the time", "pretrained, then tuned"
 
@@ -41,12 +40,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="of training on the pairs")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--steps", type=int, help="updates of each training, for a trial")
+    parser.add_argument("--preset", default="small", help="the sizes of all models")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     print(describe_machine())
     data = corpora() / "tatoeba_en_de"
     write_texts(data, asked)
-    gaps = f"--corpus.denoise 0.35 {SIZES.replace('0.3', '0.1')} {TOKENS}"
+    fresh = f"--model.preset {asked.preset} {TOKENS} {RATE}"
+    regular = "--model.dropout 0.3"
+    gaps = f"--corpus.denoise 0.35 --model.dropout 0.1 {fresh}"
     texts = ["--text", *(str(asked.folder / f"mono.{lang}") for lang in ("en", "de"))]
     base = asked.folder / "pretrained"
     train(base, texts, gaps, asked.pretrain_minutes, asked)
@@ -54,12 +56,12 @@ def main() -> None:
     rows: dict[str, list[list[str]]] = {SCRATCH: [], LONGER: [], PRETRAINED: []}
     for seed in asked.seeds.split(","):
         for name, flags, minutes in (
-            (SCRATCH, f"{SIZES} {TOKENS}", asked.minutes),
-            (LONGER, f"{SIZES} {TOKENS}", asked.minutes + asked.pretrain_minutes),
-            (PRETRAINED, f"--init-from {base} --model.dropout 0.3", asked.minutes),
+            (SCRATCH, fresh, asked.minutes),
+            (LONGER, fresh, asked.minutes + asked.pretrain_minutes),
+            (PRETRAINED, f"--init-from {base}", asked.minutes),
         ):
             run_dir = asked.folder / f"{name.replace(',', '').replace(' ', '-')}-{seed}"
-            train(run_dir, pairs, f"{flags} --training.seed {seed}", minutes, asked)
+            train(run_dir, pairs, f"{flags} {regular} --training.seed {seed}", minutes, asked)
             output, threads = run_dir / "test.out", ("--threads", str(asked.threads))
             rows[name].append(translated(run_dir, data / "test.en", output, *threads))
     sides = (tuple(read_lines(data / f"test.{lang}")) for lang in ("en", "de"))
@@ -91,7 +93,6 @@ def train(
         *("train", *text, "--run-dir", str(run_dir), *length),
         *("--training.threads", str(asked.threads), "--batching.batch-tokens", "2048"),
         *("--training.schedule", "linear", "--training.patience", "20"),
-        *(() if "--init-from" in flags else RATE.split()),
         *flags.split(),
     )
 
