@@ -7,6 +7,7 @@ Source: Hoang et al. 2018, "Iterative back-translation for neural machine transl
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -204,8 +205,13 @@ def train_in_turn(
     Raises:
         OutputError: the folder cannot be written.
     """
-    for number, role, side in rounds.left(done):
-        note(f"round {number} of {rounds.count}: the {role} model")
+    left, before = rounds.left(done), len(done)
+    started = time.monotonic()
+    for index, (number, role, side) in enumerate(left):
+        spent, ahead = time.monotonic() - started, len(left) - index
+        wait = f", about {duration(spent / index * ahead)} left" if index else ""
+        nth = f"training {before + index + 1} of {before + len(left)}"
+        note(f"round {number} of {rounds.count}: the {role} model, {nth}{wait}")
         place = rounds.folder(number, role)
         settings = make(rounds.writer(number, role, run), side, place)
         result = train(load_config(settings))

@@ -172,7 +172,7 @@ def test_forward_and_reverse_models_are_trained_in_turn(
         "more: was begun with source = train.reverse, not valid.reverse" in capsys.readouterr().err
     )
     out, err = run(TURNS, capsys)
-    assert "round 2 of 2: the forward model" in err
+    assert "round 2 of 2: the forward model, training 3 of 3" in err
     assert "round 1 of 2" not in err
     assert steps == [
         f"more/round-{n}/{m}/run" for n, m in ((1, "forward"), (1, "reverse"), (2, "forward"))
