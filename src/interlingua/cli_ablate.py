@@ -20,7 +20,7 @@ def ablate(
     parts: tuple[str, ...] = (),
     vary: tuple[str, ...] = (),
     seeds: int = 3,
-    steps: int = 300,
+    steps: int = 200,
     json: bool = False,
 ) -> int:
     """Train a configuration without each part in turn, or with other values: what is it worth?
@@ -41,7 +41,7 @@ def ablate(
         if value < 1:
             raise ConfigError(f"--{name} must be at least 1, not {value}")
     settings = run.load(config)
-    values = [_split(each) for each in vary]
+    values = [_split(each, steps) for each in vary]
     from interlingua.files import write_text
     from interlingua.inspection.ablation import as_latex, as_markdown, draw_curves, rows_of
     from interlingua.inspection.canvas import save_figure
@@ -65,7 +65,7 @@ def ablate(
     return 0
 
 
-def _split(setting: str) -> tuple[str, list[str]]:
+def _split(setting: str, steps: int) -> tuple[str, list[str]]:
     """Read SECTION.KEY=VALUE,VALUE.
 
     Raises:
@@ -80,10 +80,18 @@ def _split(setting: str) -> tuple[str, list[str]]:
     key = key.replace("-", "_")
     if key in _ALIKE:
         raise ConfigError(f"--vary {setting}: every run has the same {key}; leave it out")
+    if key == "training.warmup_steps":
+        for value in several:
+            if value.isdecimal() and int(value) > max(1, steps // 4):
+                raise ConfigError(
+                    f"--vary {setting}: the warm-up is at most a quarter of the updates, {max(1, steps // 4)} of {steps}; "
+                    "leave that value out, or give more --steps"
+                )
     return key, several
 
 
 _ALIKE = (
     "run_dir",
     *(f"training.{name}" for name in ("seed", "steps", "epochs", "minutes", "patience")),
+    *(f"training.{name}" for name in ("validate_every", "average_last", "threads", "device")),
 )

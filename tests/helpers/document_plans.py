@@ -241,7 +241,7 @@ PLANS = {
     ),
     "docs/guides/ablation.md": Plan(
         instead={
-            "--seeds 3 --steps 300": "--seeds 1 --steps 3 --parts scaling --parts heads",
+            "--seeds 3 --steps 200": "--seeds 1 --steps 3 --parts scaling --parts heads",
             "--seeds 1 --steps 1500": "--seeds 1 --steps 3",
         }
     ),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,47 @@ def test_parts_are_compared_over_seeds_and_nothing_is_trained_twice(
     assert names == ["as it is", "without positions", "without residuals", "without warm up"]
     assert all(len(row["losses"]) == 2 for row in rows)
     names = {each.name for each in output.iterdir()}
-    assert names == {"runs", "table.md", "table.tex", "curves.png", "curves.svg"}
+    assert names == {"runs", "settings.json", "table.md", "table.tex", "curves.png", "curves.svg"}
     assert r"\toprule" in (output / "table.tex").read_text()
     assert main(command) == 0
     again = capsys.readouterr()
     assert "run " not in again.err
     assert again.out == (output / "table.md").read_text()
+
+
+def test_a_folder_of_other_runs_is_refused_and_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "ablation"
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
+    command += ["--parts", "heads", "--seeds", "1"]
+    assert main([*command, "--steps", "4"]) == 0
+    table = (output / "table.md").read_text()
+    capsys.readouterr()
+    for others, told in (
+        (["--steps", "2"], "its runs have steps = 4, not 2"),
+        (["--steps", "4", "--model.d-ff=32"], "its runs have model.d_ff = 16, not 32"),
+    ):
+        assert main([*command, *others]) == 2
+        assert told in capsys.readouterr().err
+    with (tmp_path / "train.bb").open("a") as file:
+        file.write("1 2 3\n")
+    with (tmp_path / "train.aa").open("a") as file:
+        file.write("1 2 3\n")
+    assert main([*command, "--steps", "4"]) == 2
+    assert "its runs have text of" in capsys.readouterr().err
+    assert (output / "table.md").read_text() == table
+
+
+def test_all_runs_have_one_highest_learning_rate(tmp_path: Path) -> None:
+    output = tmp_path / "ablation"
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL, "--steps=4"]
+    assert main([*command, "--parts", "warm-up", "--seeds", "1"]) == 0
+    rates = {
+        each.parent.name: tomllib.loads(each.read_text())["training"]["peak_learning_rate"]
+        for each in output.glob("runs/*/config.toml")
+    }
+    assert rates == {"as-it-is-1": 0.0079, "without-warm-up-1": 0.0079}
 
 
 def test_values_are_compared_in_the_order_given_and_each_alone(
@@ -94,6 +130,8 @@ def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_pa
         (["--vary", "model.heads"], "--vary model.heads: write SECTION.KEY=VALUE,VALUE"),
         (["--vary", "model.heads=2,"], "--vary model.heads=2,: write SECTION.KEY=VALUE,VALUE"),
         (["--vary", "training.seed=1,2"], "every run has the same training.seed"),
+        (["--vary", "training.average-last=1,5"], "every run has the same training.average_last"),
+        (["--vary", "training.warmup-steps=9,400"], "at most a quarter of the updates, 50 of 200"),
         (["--vary", "model.heads=2,three"], "model.heads"),
         (["--vary", "model.wheels=2"], "no such key"),
         (["--model.kind", "gru"], "parts are taken out of a transformer, not out of gru"),

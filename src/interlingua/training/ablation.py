@@ -4,6 +4,7 @@ The table of Vaswani et al. 2017 (Table 3) asks the same of sizes. Here all runs
 pairs; only one thing differs, and the seed.
 """
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -13,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,17 @@ from rich.console import Console
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
-from interlingua.errors import ConfigError
+from interlingua.corpus.fingerprint import fingerprint
+from interlingua.errors import ConfigError, OutputError
+from interlingua.files import write_text
 from interlingua.hardware import choose_device, num_cores
 from interlingua.model import removed_parts
 from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.training.automatic import PRESETS
 from interlingua.training.run import train
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.schedule import paper_peak
 from interlingua.training.stopping import listen_for_stop
 from interlingua.training.validation import Validation, read_validation
 
@@ -90,13 +95,20 @@ PARTS = {
     "encoder-self-attention": Part(removed_parts.without_encoder_self_attention),
     "decoder-self-attention": Part(removed_parts.without_decoder_self_attention),
     "cross-attention": Part(removed_parts.without_cross_attention),
-    "heads": Part(changes={"model": {"heads": 1}}),
+    "heads": Part(changes={"model": {"heads": 1, "d_k": None, "d_v": None}}),
     "tying": Part(changes={"model": {"tie": "none"}}),
-    "dropout": Part(changes={"model": {"dropout": 0.0}}),
+    "dropout": Part(
+        changes={"model": {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}}
+    ),
     "label-smoothing": Part(changes={"training": {"label_smoothing": 0.0}}),
     "warm-up": Part(changes={"training": {"warmup_steps": 1}}),
 }
 """Without "heads" one is left."""
+SETTINGS = "settings.json"
+"""What all runs of a folder have alike, so that they can be compared."""
+WARMUP = 1000
+"""Updates of the warm-up whose peak by the paper's rule all runs have, if the configuration names none: by that rule a warm-up as
+short as that of so few updates would end far higher, and one of a single update highest of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +177,12 @@ def train_variants(
         What the runs came to, seed by seed, and the signal that stopped them, if one did.
 
     Raises:
-        ConfigError, CorpusError, OutputError, TrainingError: see :func:`train`.
+        ConfigError: also for a folder whose runs had other settings or other text.
+        CorpusError, OutputError, TrainingError: see :func:`train`.
     """
+    _hold_to(output, config, steps)
+    config = _with_peak(config)
+    variants = [_with_peak_of(config, each) for each in variants]
     runs = [
         _Job(variant, seed, RunFolder(output / "runs" / f"{_file_name(variant.name)}-{seed}"))
         for seed in range(1, seeds + 1)
@@ -208,6 +224,61 @@ def train_variants(
     if stop():
         return [], stop.number
     return [_read(run, steps) for run in runs], None
+
+
+def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
+    """Keep what all runs of a folder have alike, and refuse one that was begun with something else.
+
+    Raises:
+        ConfigError: the folder's runs have another setting, or learnt from other text of the same name.
+        CorpusError: text is missing.
+        OutputError: what was kept cannot be read, or cannot be written.
+    """
+    tree = config.model_dump(mode="json", exclude={"run_dir"})
+    for of_the_machine in ("threads", "device", "worker_timeout"):
+        tree["training"].pop(of_the_machine)
+    told = {f"{part}.{name}": value for part, some in tree.items() for name, value in some.items()}
+    corpus = config.corpus
+    named = (corpus.source, corpus.target, corpus.pairs, corpus.text, corpus.valid_source)
+    texts = [*itertools.chain(*named, corpus.valid_target, corpus.valid_pairs, corpus.valid_text)]
+    prints = fingerprint(path for path in map(Path, texts) if path.is_file())
+    told |= {"steps": steps, **{f"text of {name}": each["sha256"] for name, each in prints.items()}}
+    path = output / SETTINGS
+    if path.exists():
+        try:
+            before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise OutputError(
+                f"{path}: cannot be read ({error}); give another --output, or remove it"
+            ) from error
+        for name in sorted(told.keys() | before.keys()):
+            if before.get(name) != told.get(name):
+                raise ConfigError(
+                    f"{output}: its runs have {name} = {before.get(name)}, not {told.get(name)}, and could not be compared; "
+                    "give another --output"
+                )
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+
+
+def _with_peak(config: RunConfig) -> RunConfig:
+    """Return a configuration that names its highest learning rate."""
+    if config.training.peak_learning_rate is not None:
+        return config
+    width = config.model.d_model or PRESETS[config.model.preset or "small"].d_model
+    peak = float(f"{paper_peak(width, config.training.warmup_steps or WARMUP):.2g}")
+    training = config.training.model_copy(update={"peak_learning_rate": peak})
+    return config.model_copy(update={"training": training})
+
+
+def _with_peak_of(config: RunConfig, variant: Variant) -> Variant:
+    """Give a variant the highest learning rate of ``config``, unless that is what it varies."""
+    if variant.config.training.peak_learning_rate is not None:
+        return variant
+    peak = {"peak_learning_rate": config.training.peak_learning_rate}
+    training = variant.config.training.model_copy(update=peak)
+    return replace(variant, config=variant.config.model_copy(update={"training": training}))
 
 
 def _train(config: RunConfig, part: str | None) -> int | None:
