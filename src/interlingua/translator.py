@@ -282,6 +282,11 @@ class Translator:
         """Whether it writes on where a text stops, so that a translation is what follows, space and all."""
         return isinstance(self._form, Prompts)
 
+    @property
+    def takes_sentences(self) -> bool:
+        """Whether a longer text is translated sentence by sentence; a prompt, a question or a text to summarise is one whole."""
+        return type(self._form) is Sources and self.source_lang != self.target_lang
+
     @classmethod
     def load_ensemble(
         cls,

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -197,7 +198,7 @@ class _Model:
         translator = intervene(self.translator, question.switches)
         view = self.best_view
         parts: list[dict[str, Any]] = []
-        sentences = _cut(question.text, translator.source_lang)
+        sentences = _cut(question.text, translator)
         given = question.target if len(sentences) == 1 else None
         for before, text, after in sentences:
             part: dict[str, Any] = {"before": before, "after": after}
@@ -384,18 +385,15 @@ class _Model:
         return now.with_model(model)
 
 
-def _cut(text: str, language: str) -> list[tuple[str, str, str]]:
-    """Cut a text into sentences, or into lines where the package for it is not installed."""
-    from interlingua.requests.sentences import split_sentences
+def _cut(text: str, translator: Translator) -> list[tuple[str, str, str]]:
+    """Cut a text into what is translated at once: sentences, or lines where the package for that is not installed."""
+    from interlingua.requests.sentences import split_lines, split_sentences
 
-    try:
-        return [(each.before, each.text, each.after) for each in split_sentences(text, language)]
-    except ConfigError:
-        lines = [(line, line.strip()) for line in text.splitlines(keepends=True)]
-        return [
-            (line[: line.index(core)], core, line[line.index(core) + len(core) :])
-            for line, core in lines
-        ]
+    found = split_lines(text)
+    if translator.takes_sentences:
+        with suppress(ConfigError):
+            found = split_sentences(text, translator.source_lang)
+    return [(each.before, each.text, each.after) for each in found]
 
 
 def _open(trace: Trace, view: Json) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from interlingua.errors import ConfigError
 from interlingua.requests.request import Place
 from interlingua.requests.translation import EMPTY, Translation, join_parts
 
-__all__ = ["Sentence", "by_sentence", "split_sentences"]
+__all__ = ["Sentence", "by_sentence", "split_lines", "split_sentences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,16 @@ def split_sentences(text: str, language: str) -> list[Sentence]:
             sentences.append(Sentence(last.before, last.text, last.after + rest))
         elif rest:
             sentences.append(Sentence(rest, "", ""))
+    return sentences
+
+
+def split_lines(text: str) -> list[Sentence]:
+    """Cut ``text`` into its lines; what they hold, joined, is the text again."""
+    sentences = []
+    for line in text.splitlines(keepends=True):
+        core = line.strip()
+        start = line.index(core) if core else len(line)
+        sentences.append(Sentence(line[:start], core, line[start + len(core) :]))
     return sentences
 
 

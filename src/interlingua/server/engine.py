@@ -36,6 +36,7 @@ class ServedModel:
         target: language code that it writes.
         beam_size: how it is searched, unless a request asks for more.
         has_letters: whether it was trained on words; only then a text without a letter is none that it can translate.
+        takes_sentences: whether it translates; to another model a line is one whole: a prompt, a question, a text to summarise.
     """
 
     number: int
@@ -43,6 +44,7 @@ class ServedModel:
     target: str
     beam_size: int
     has_letters: bool
+    takes_sentences: bool
 
 
 @dataclass(eq=False, slots=True)

@@ -50,7 +50,7 @@ class Languages:
         self._sources_of: dict[str, tuple[str, ...]] = {}
 
     def targets_of(self, source: str) -> tuple[str, ...]:
-        """Return what a language can be translated into; into itself, which leaves it as it is, too."""
+        """Return what a language can be translated into; into itself, which leaves it as it is unless a model does that, too."""
         return tuple(
             code for code in self.every if code == source or self.way(source, code) is not None
         )
@@ -68,10 +68,13 @@ class Languages:
         return self._sources_of[target]
 
     def way(self, source: str, target: str) -> tuple[ServedModel, ...] | None:
-        """Return the models to go through: none for the same language, one, or as few as there must be.
+        """Return the models to go through: one, or as few as there must be.
 
-        None where no way leads from ``source`` to ``target``.
+        None at all (an empty tuple) for the same language, unless a model stays within it, as one that summarises or writes
+        on does. None where no way leads from ``source`` to ``target``.
         """
+        if source == target and (source, source) in self._direct:
+            return (self._direct[source, source],)
         ways: deque[tuple[str, tuple[ServedModel, ...]]] = deque([(source, ())])
         seen = {source}
         while ways:
@@ -85,12 +88,12 @@ class Languages:
         return None
 
     def ways(self) -> dict[tuple[str, str], tuple[ServedModel, ...]]:
-        """Return of each two languages between which there is a way the models to go through."""
+        """Return of each two languages between which there is a way the models to go through; of one with itself if a model stays within it."""
         return {
             (source, target): way
             for source in self.sources
             for target in self.targets
-            if source != target and (way := self.way(source, target)) is not None
+            if (way := self.way(source, target))
         }
 
     def known(self, code: str) -> str:

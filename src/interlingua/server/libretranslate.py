@@ -102,7 +102,8 @@ def _by_field(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _frontend_settings(service: Service) -> dict[str, Any]:
     source = service.languages.sources[0]
-    target = next(code for code in service.languages.targets_of(source) if code != source)
+    targets = service.languages.targets_of(source)
+    target = next((code for code in targets if code != source), source)
     return {
         "apiKeys": service.keys.is_needed,
         "keyRequired": service.keys.is_needed,

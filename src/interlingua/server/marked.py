@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from interlingua.requests.sentences import Sentence, split_sentences
+from interlingua.requests.sentences import Sentence
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.markup import Dialect, Run, escape_like, loses_entities, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
-from interlingua.server.translation import is_translatable, translate_sentences
+from interlingua.server.translation import cut_for, is_translatable, translate_sentences
 
 __all__ = ["translate_markup", "translate_runs"]
 
@@ -76,7 +76,7 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
     Raises:
         Refusal: too much waits already, or the model cannot do it.
     """
-    cut = [split_sentences(run.text, model.source) for run in runs]
+    cut = [cut_for(model, run.text) for run in runs]
     asked = [each.text for parts in cut for each in parts if is_translatable(model, each.text)]
     found = await translate_sentences(engine, model, asked, {})
     texts = iter([best for best, *_ in found])

@@ -7,13 +7,12 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from interlingua.requests.sentences import split_sentences
 from interlingua.server.engine import ServedModel
 from interlingua.server.passages import Passage, find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import TranslateForm
 from interlingua.server.service import Service
-from interlingua.server.translation import is_translatable, translate_texts
+from interlingua.server.translation import cut_for, is_translatable, translate_texts
 
 __all__ = ["stream_translation"]
 
@@ -56,7 +55,7 @@ async def _pieces(service: Service, last: Sequence[ServedModel], text: str) -> A
         yield text
         return
     model = last[0]
-    for sentence in split_sentences(text, model.source):
+    for sentence in cut_for(model, text):
         if sentence.before:
             yield sentence.before
         if is_translatable(model, sentence.text):

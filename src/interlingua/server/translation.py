@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
-from interlingua.requests.sentences import split_sentences
+from interlingua.requests.sentences import Sentence, split_lines, split_sentences
 from interlingua.server.engine import Engine, ServedModel
 
 __all__ = [
     "Translated",
+    "cut_for",
     "cut_in_two",
     "is_translatable",
     "translate_sentences",
@@ -37,9 +38,9 @@ class Translated:
 async def translate_texts(
     engine: Engine, way: Sequence[ServedModel], texts: Sequence[str], *, alternatives: int = 0
 ) -> list[Translated]:
-    """Translate each text sentence by sentence through the models of ``way``; white space stays.
+    """Translate each text sentence by sentence through the models of ``way``, or line by line where a model takes lines; white space stays.
 
-    A sentence without a letter comes back as it is, unless the model was trained on such. The n-th alternative of a text is put together from the n-th of its
+    A sentence without a letter comes back as it is, unless the model was trained on such or does not translate. The n-th alternative of a text is put together from the n-th of its
     sentences; where there are two models, all come from the last.
 
     Raises:
@@ -79,11 +80,18 @@ async def _through(
 
 
 def _cut(text: str, model: ServedModel) -> list[_Part]:
-    return [(each.before, each.text, each.after) for each in split_sentences(text, model.source)]
+    return [(each.before, each.text, each.after) for each in cut_for(model, text)]
+
+
+def cut_for(model: ServedModel, text: str) -> list[Sentence]:
+    """Cut a text into what the model takes at once: sentences, or lines."""
+    return split_sentences(text, model.source) if model.takes_sentences else split_lines(text)
 
 
 def is_translatable(model: ServedModel, sentence: str) -> bool:
     """Whether there is something in a sentence that the model could translate."""
+    if not model.takes_sentences:
+        return bool(sentence)
     return bool((_LETTER if model.has_letters else _WORD).search(sentence))
 
 
@@ -91,6 +99,8 @@ async def translate_sentences(
     engine: Engine, model: ServedModel, sentences: Sequence[str], options: dict[str, Any]
 ) -> list[list[str]]:
     """Translate each sentence, best first; one that is longer than the model reads is cut in two, and again.
+
+    A whole that is no sentence is not cut: of a long one the model reads what it can.
 
     Raises:
         Refusal: too much waits already, or the model cannot do it.
@@ -100,7 +110,7 @@ async def translate_sentences(
     found = await engine.batcher.translate(model.number, sentences, options)
     ranked = [[best, *others] for best, others, _ in found]
     for place, (_, _, is_cut_off) in enumerate(found):
-        if is_cut_off and len(sentences[place]) > 1:
+        if is_cut_off and model.takes_sentences and len(sentences[place]) > 1:
             halves = await translate_sentences(engine, model, cut_in_two(sentences[place]), options)
             ranked[place] = [" ".join(texts) for texts in zip(*halves, strict=False)]
     return ranked

@@ -98,6 +98,7 @@ class Worker:
                 "target": each.target_lang,
                 "beam_size": each.decoding.beam_size,
                 "has_letters": _has_letters(each),
+                "takes_sentences": each.takes_sentences,
             }
             for each in self._translators
         ]

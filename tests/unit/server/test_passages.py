@@ -14,7 +14,7 @@ NAME = "Ana"
 """Which nobody can tell the language of: German is the likeliest, Romanian the next."""
 
 LANGUAGES = Languages(
-    [ServedModel(n, *pair, 4, True) for n, pair in enumerate([("ro", "en"), ("en", "de")])]
+    [ServedModel(n, *pair, 4, True, True) for n, pair in enumerate([("ro", "en"), ("en", "de")])]
 )
 
 
