@@ -67,13 +67,27 @@ def words_of(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def _is_binary(after: bytes) -> bool:
-    """Tell whether what follows the first line is a word and float32 numbers, not a line of text."""
-    line = after.split(b"\n", 1)[0].rstrip()
+    """Tell whether what follows the first line is a word and float32 numbers, not a line of text that ends with a number."""
+    line = after.split(b"\n", 1)[0]
     try:
-        _, *numbers = line.decode("ascii", "replace").split(" ")
-        return not [float(number) for number in numbers]
-    except ValueError:
+        text = line.decode("utf-8").strip().replace("\t", " ")
+    except UnicodeDecodeError:
         return True
+    return not text.isprintable() or not _numbers_at_the_end(text)
+
+
+def _numbers_at_the_end(line: str) -> int:
+    """Count the numbers that a line ends with, its first field left out, which is a word.
+
+    A word may hold spaces (GloVe has ". . ."), so that they are counted from the right.
+    """
+    fields = line.split()[1:]
+    for count, field in enumerate(reversed(fields)):
+        try:
+            float(field)
+        except ValueError:
+            return count
+    return len(fields)
 
 
 def _gather(
@@ -97,18 +111,17 @@ def _gather(
 def _text(
     file: PackedFile, path: Path, *, has_header: bool
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    width = 0
+    width, promised, found = 0, 0, 0
     for line in file.lines():
         where = f"{path}, line {file.line}"
         if has_header and file.line == 1:
-            width = int(line.split()[1])
+            promised, width = map(int, line.split())
             continue
-        text = line.rstrip()
+        text = line.strip()
         if not text:
             continue
-        width = width or text.count(" ")
-        # Words may hold spaces (GloVe has ". . ."), so that the numbers are counted from the right.
-        word, *numbers = text.rsplit(" ", width)
+        width = width or _numbers_at_the_end(text)
+        word, *numbers = text.rsplit(None, width) if width else [text, "none"]
         try:
             vector = np.array(numbers, dtype=np.float32)
         except ValueError:
@@ -117,7 +130,12 @@ def _text(
             raise CorpusError(
                 f"{where}: has {vector.size} numbers where {width} are expected; {_ADVICE}"
             )
+        found += 1
         yield word, vector
+    if found < promised:
+        raise CorpusError(
+            f"{path}: its first line promises {promised:,} words, and it has {found:,}; copy or download it again"
+        )
 
 
 def _binary(file: PackedFile, path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:

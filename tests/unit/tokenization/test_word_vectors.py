@@ -101,6 +101,21 @@ def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.parametrize("header", ["", "3 2\n"])
+@pytest.mark.parametrize("space", [" ", "\t"])
+def test_the_first_word_may_hold_spaces_or_be_a_mark(
+    tmp_path: Path, header: str, space: str
+) -> None:
+    path = tmp_path / "vectors"
+    path.write_text(f"{header}. . .{space}0.5{space}2\n.{space}3{space}4\n new york 5 6\n")
+    found = read_word_vectors(path, [". . .", ".", "new york"])
+    assert {word: list(vector) for word, vector in found.vectors.items()} == {
+        ". . .": [0.5, 2],
+        ".": [3, 4],
+        "new york": [5, 6],
+    }
+
+
 @pytest.mark.parametrize(
     ("held", "told"),
     [
@@ -111,6 +126,7 @@ def test_a_word_may_hold_spaces_and_the_first_of_two_counts(tmp_path: Path) -> N
         (b"the\n", "line 1"),
         (b"the 1 nan\n", "the vector of 'the' holds a number that is not finite"),
         (b"2 3\nthe 1 2\n", "line 2: has 2 numbers where 3 are expected"),
+        (b"3 2\nthe 1 2\ncat 3 4\n", "promises 3 words, and it has 2"),
         (as_binary()[:-5], "ends in the middle of word 3 of 3"),
         (b"9 900000\nthe \x00\x01\xff\xfe", "says that its vectors have 900,000 numbers"),
     ],
