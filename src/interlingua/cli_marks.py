@@ -14,8 +14,8 @@ __all__ = ["count_flags", "note_marks", "note_zero_shot"]
 
 _TOLD = {
     "truncated-source": (
-        "source is longer than {room}the model takes, and only the beginning was translated; split such lines into sentences",
-        "sources are longer than {room}the model takes, and only the beginning was translated; split such lines into "
+        "source is longer than {room}the model takes, and was not read whole; split such lines into sentences",
+        "sources are longer than {room}the model takes, and were not read whole; split such lines into "
         "sentences",
     ),
     "max-length": (

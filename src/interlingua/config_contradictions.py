@@ -290,6 +290,17 @@ def _contradictions_in_labels(config: RunConfig) -> Iterator[tuple[str, str]]:
                 f"corpus.{name}",
                 f"corpus.{name} changes how many words a source has, and each has an answer of its own; leave it out",
             )
+    if config.start.target_vectors:
+        yield (
+            "start.target_vectors",
+            "start.target_vectors: model.kind encoder has no embeddings of its answers; give start.source_vectors",
+        )
+    for name in ("tags", "directions"):
+        if getattr(corpus, name) and (corpus.text or answers == "tokens"):
+            yield (
+                f"corpus.{name}",
+                f"corpus.{name} puts a symbol before a source, and each token of it has an answer of its own; leave it out",
+            )
     if config.tokenization.sampling:
         yield (
             "tokenization.sampling",

@@ -50,7 +50,7 @@ from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import by_sentence
-from interlingua.requests.text_forms import Prompts, Sources, text_form_of
+from interlingua.requests.text_forms import Prompts, Questions, Sources, text_form_of
 from interlingua.requests.translation import (
     EMPTY,
     Translation,
@@ -480,10 +480,14 @@ class Translator:
 
         Raises:
             TypeError: something that is no pair of texts.
-            ConfigError: ``batch_tokens`` out of range.
+            ConfigError: ``batch_tokens`` out of range, or a model that answers each token or word by itself.
             ModelError: the model gives not-a-number.
         """
         read_request(self.decoding, {"batch_tokens": batch_tokens})
+        if isinstance(self._form, Questions) and self._form.answers == "tokens":
+            raise ConfigError(
+                "a model that answers each word by itself scores no pairs of texts; its answers have their log-probabilities (--json)"
+            )
         if isinstance(pairs, str) or not isinstance(pairs, Iterable):
             raise TypeError(f"score takes pairs of texts: score([(source, target)]), not {pairs!r}")
         pairs = list(pairs)
@@ -493,9 +497,8 @@ class Translator:
         with torch.inference_mode(), evaluating(self.model):
             return score_texts(
                 self.model,
-                self.tokenizers,
+                self._form,
                 pairs,
-                longest=self.max_source_length,
                 batch_tokens=batch_tokens,
                 device=self.device,
             )

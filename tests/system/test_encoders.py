@@ -19,6 +19,7 @@ from small_runs import (
 )
 
 from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.tokenization.pair import TokenizerPair
 from interlingua.translator import Translator
 
 SIZES = f"--model.kind encoder --model.encoder-layers 1 {SENTENCE_SIZES}"
@@ -64,10 +65,50 @@ def test_it_learns_classes_and_says_how_likely_each_is(
     best, other = translator.translate(["the dog eats the fish", "the man eats the fish"], n_best=2)
     assert (best.text, other.text) == ("animal", "person")
     assert best.alternatives[0].text == "person"
+    (few,) = translator.translate(["the dog eats the fish"], n_best=5, beam_size=5)
+    assert (few.text, *(each.text for each in few.alternatives)) == ("animal", "person")
+    ranked = translator.score([("the dog eats the fish", each) for each in ("animal", "person")])
+    assert [each.log_probabilities[0] for each in ranked] == pytest.approx(
+        [few.log_probabilities[0], few.alternatives[0].log_probabilities[0]], abs=1e-5
+    )
     assert best.log_probabilities[0] > best.alternatives[0].log_probabilities[0]
     capsys.readouterr()
     run("evaluate classes --source text.en --reference text.class --metrics exact --json")
     assert json.loads(capsys.readouterr().out)["scores"][0]["value"] == 100.0
+
+
+def test_classes_may_have_spaces_around_them_and_those_never_seen_are_told(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classes = Path("text.class").read_text().splitlines()
+    write_text("text.class", [f"{each} " for each in classes])
+    write_text("valid.en", ["the cat eats the fish", "the tea likes the man"])
+    write_text("valid.class", ["animal", "thing"])
+    valid = "--valid-source valid.en --valid-target valid.class"
+    run(f"{CLASSES} {valid} --training.steps 4 {FAST}")
+    told = capsys.readouterr().err
+    assert "1 validation pairs have a class that no training pair has" in told
+    vocabulary = TokenizerPair.load(Path("classes/tokenizer")).target
+    assert len(vocabulary.encode("animal").ids) == 1
+
+
+@pytest.mark.parametrize(("answers", "what"), [("tokens", "tag"), ("sequence", "class")])
+def test_answers_that_their_vocabulary_does_not_hold_are_refused(
+    place: Path, answers: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["5 4 3 2 1" if answers == "tokens" else f"c{n % 50}" for n in range(144)]
+    write_text(
+        "text.tag",
+        [
+            " ".join(f"c{n}-{each}" for each in w.split()) if answers == "tokens" else w
+            for n, w in enumerate(words)
+        ],
+    )
+    asked = TAGS.replace("--model.answers tokens", f"--model.answers {answers}")
+    asked += " --tokenization.vocabulary-size 290"
+    found, line = refused(asked, capsys)
+    assert found == 3
+    assert f"its {what} is not in the vocabulary of answers" in line
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe", "char"])
@@ -111,6 +152,8 @@ def test_a_guessing_run_resumes_to_the_bit_and_replays(place: Path) -> None:
             "line 1: its class has 5 tokens (",
         ),
         (TAGS.replace("text.tag", "text.class"), 3, "line 1: 1 tags for 5 words"),
+        (f"{TAGS} --corpus.tags <x>", 2, "corpus.tags puts a symbol before a source"),
+        (f"{CLASSES} --start.target-vectors v", 2, "give start.source_vectors"),
     ],
 )
 def test_what_is_no_answer_is_refused(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from small_runs import FAST, SENTENCE_RUN, SENTENCE_SIZES, refused, run, sentences, write_text
 
+from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.cli import main
 from interlingua.translator import Translator
 
@@ -49,6 +50,18 @@ def test_it_writes_on_where_a_text_stops(place: Path, capsys: pytest.CaptureFixt
     first, second = capsys.readouterr().out.splitlines()
     assert len(first.split()) == 4
     assert second.split() == ["today"]
+
+
+def test_its_words_may_begin_as_vectors_that_others_trained(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("glove.txt").write_text("cat" + " 1.5" * 31 + " -2\n")
+    run(f"{TRAIN} --start.source-vectors glove.txt --training.steps 2")
+    assert "1 of" in capsys.readouterr().err
+    model = load_model_folder(Path("written")).model
+    table = model.embedding.table.weight
+    row = table[Translator.load("written").tokenizers.source.encode("cat").ids[0]]
+    assert row[-1] < 0 < row[:-1].min()
 
 
 def test_a_run_resumes_to_the_bit_replays_and_is_fine_tuned(

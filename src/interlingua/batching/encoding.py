@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -50,15 +50,16 @@ class Encoder:
         max_length: tokens of the longest sentence that is kept whole, the end symbol included.
         prefixes: for each part of the corpus, ids that go before every source: the tag of that part.
         keep_text: store the text of the pairs as well.
-        tags_words: a target has a tag for each word of its source, and every token of a word gets the word's tag (Devlin et al. 2019
-            give it to the first token, and none to the others).
+        answers: what a target is, if it is no text. "tokens": a tag for each word of its source, and every token of a word gets the
+            word's tag (Devlin et al. 2019 give it to the first token, and none to the others). "sequence": one word, a class. What is
+            no token by itself becomes the unknown symbol.
     """
 
     tokenizers: TokenizerPair
     max_length: int
     prefixes: tuple[tuple[int, ...], ...] = ()
     keep_text: bool = False
-    tags_words: bool = False
+    answers: Literal["tokens", "sequence"] | None = None
 
     @property
     def id_dtypes(self) -> dict[str, str]:
@@ -76,11 +77,11 @@ class Encoder:
             TokenizerError: it holds half a surrogate pair.
         """
         texts = chunk.read()
-        if self.tags_words:
+        if self.answers == "tokens":
             sources, targets = self._tagged(*texts, chunk.line_numbers().tolist())
         else:
             sources = self.tokenizers.source.encode_batch(texts[0])
-            targets = self.tokenizers.target.encode_batch(texts[1])
+            targets = self._classes(texts[1]) if self.answers else self._written(texts[1])
         prefix = list(self.prefixes[chunk.part]) if self.prefixes else []
         if prefix:
             sources = [prefix + ids for ids in sources]
@@ -116,6 +117,19 @@ class Encoder:
             targets.append([id_of[given[word]] for word in words])
         return sources, targets
 
+    def _written(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokenizers.target.encode_batch(list(texts))
+
+    def _classes(self, lines: Sequence[str]) -> list[list[int]]:
+        """Return the id of each class; what is not one word is cut into tokens, so that it is noticed."""
+        words = [line.split() for line in lines]
+        id_of = self._ids_of_tags({each[0] for each in words if len(each) == 1})
+        cut = self._written(lines)
+        return [
+            [id_of[each[0]]] if len(each) == 1 else ids
+            for each, ids in zip(words, cut, strict=True)
+        ]
+
     def _ids_of_tags(self, tags: Collection[str]) -> dict[str, int]:
         target = self.tokenizers.target
         cut = zip(tags, target.encode_batch(list(tags)), strict=True)
@@ -145,7 +159,7 @@ def encode_chunks(
         "max_length": encoder.max_length,
         "prefixes": encoder.prefixes,
         "keep_text": encoder.keep_text,
-        "tags_words": encoder.tags_words,
+        "answers": encoder.answers,
     }
     crew: list[_Worker] = []
     try:
@@ -291,7 +305,7 @@ def _answer(questions: IO[bytes], answers: IO[bytes]) -> None:
             settings["max_length"],
             tuple(tuple(ids) for ids in settings["prefixes"]),
             settings["keep_text"],
-            settings["tags_words"],
+            settings["answers"],
         )
     except InterlinguaError as error:
         _complain(answers, error)

@@ -103,6 +103,11 @@ class Shards:
         """Return the line of pair ``index``, counted through the files of the corpus from 1."""
         return int(self._rows["lines"][index])
 
+    def with_target_id(self, symbol: int) -> Row:
+        """Return, in order, the pairs whose target has the id ``symbol``."""
+        places = np.flatnonzero(self._rows["target_ids"] == symbol)
+        return np.unique(np.searchsorted(self._rows["target_offsets"], places, side="right") - 1)
+
     @property
     def keeps_text(self) -> bool:
         """Whether the text of the pairs is kept as well."""

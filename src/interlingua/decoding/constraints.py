@@ -82,25 +82,38 @@ class TargetPrefix:
 
 
 class TargetForm:
-    """Each target has the symbols that its sentence asks for: so many, some of them given and the others free."""
+    """Each target has the symbols that its sentence asks for: so many, some of them given and the others free.
 
-    def __init__(self, forms: Sequence[Sequence[int | None]], end_id: int) -> None:
+    Args:
+        forms: of each sentence its symbols, None where one is free.
+        end_id: the end symbol.
+        choices: what a free one may be; None: all but the end.
+    """
+
+    def __init__(
+        self,
+        forms: Sequence[Sequence[int | None]],
+        end_id: int,
+        choices: Sequence[int] | None = None,
+    ) -> None:
         self.forms, self.end_id = forms, end_id
+        self.choices = None if choices is None else list(choices)
 
     def __call__(
         self, step: Float[Tensor, "R V"], written: Int[Tensor, "R T"], sentences: Int[Tensor, "R"]
     ) -> Float[Tensor, "R V"]:
-        """Leave the given symbol only, all but the end where one is free, and the end behind the last."""
+        """Leave the given symbol only, the choices where one is free, and the end behind the last."""
         place = written.size(1)
         allowed = step.clone()
         for row, sentence in enumerate(sentences.tolist()):
             form = self.forms[sentence]
             given = form[place] if place < len(form) else self.end_id
-            if given is None:
+            if given is None and self.choices is None:
                 allowed[row, self.end_id] = NEVER
-            else:
-                allowed[row] = NEVER
-                allowed[row, given] = step[row, given]
+                continue
+            left = self.choices if given is None else given
+            allowed[row] = NEVER
+            allowed[row, left] = step[row, left]
         return allowed
 
 

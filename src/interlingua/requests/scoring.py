@@ -16,6 +16,7 @@ from interlingua.decoding.hypothesis import no_number
 from interlingua.decoding.protocol import SequenceModel, StateT
 from interlingua.decoding.score import score_pairs
 from interlingua.errors import ModelError
+from interlingua.requests.text_forms import Sources
 from interlingua.tokenization.pair import TokenizerPair
 
 __all__ = ["PairScore", "attention_between", "score_texts"]
@@ -48,21 +49,20 @@ class PairScore:
 
 def score_texts(
     model: SequenceModel[StateT],
-    tokenizers: TokenizerPair,
+    form: Sources,
     pairs: Sequence[tuple[str, str]],
     *,
-    longest: int,
     batch_tokens: int,
     device: torch.device,
 ) -> list[PairScore]:
-    """Score each (source, target) by teacher forcing; texts beyond ``longest`` tokens are cut.
+    """Score each (source, target) by teacher forcing; texts are read, and cut if they are too long, as when they are translated.
 
     Raises:
         ModelError: the model gives not-a-number.
     """
-    read, write = tokenizers.source, tokenizers.target
-    sources = truncate(read.encode_batch([source for source, _ in pairs]), longest)
-    targets = truncate(write.encode_batch([target for _, target in pairs]), longest)
+    read, write = form.tokenizers.source, form.tokenizers.target
+    sources = form.fit([source for source, _ in pairs])
+    targets = truncate(write.encode_batch([target for _, target in pairs]), form.longest)
     cut = set(sources.cut) | set(targets.cut)
     lengths = {n: len(sources.ids[n]) + len(targets.ids[n]) + 2 for n in range(len(pairs))}
     scores: dict[int, PairScore] = {}

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from interlingua.batching.truncation import truncate
+from interlingua.batching.truncation import Truncated, truncate
 from interlingua.decoding.constraints import Constraint, TargetForm
 from interlingua.model.labeller import Labeller
 from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.gaps import encode_with_gaps
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.word_vectors import words_of
 from interlingua.tokenization.words import first_tokens
 
 __all__ = ["Prompts", "Questions", "Sources", "text_form_of"]
@@ -29,13 +30,17 @@ class Sources:
     def read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Return the ids of each text by its place, without those that hold nothing, and the places of those that were cut."""
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        fitting = truncate(self.encode([texts[place] for place in places]), self.longest)
+        fitting = self.fit([texts[place] for place in places])
         sources = {place: ids for place, ids in zip(places, fitting.ids, strict=True) if ids}
         return sources, {places[position] for position in fitting.cut}
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
         """Return the ids of each text, however many."""
         return self.tokenizers.source.encode_batch(list(texts))
+
+    def fit(self, texts: Sequence[str]) -> Truncated:
+        """Return the ids of each text, of one that holds nothing too, as many as the model reads."""
+        return truncate(self.encode(texts), self.longest)
 
     def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
         """Return the text of what was written for ``source``."""
@@ -52,10 +57,14 @@ class Prompts(Sources):
 
     def read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Return the last ids of each text, of an empty one too, and the places of those that were cut."""
-        prompts = self.encode(texts)
-        room = self.longest - 1
-        cut = {place for place, ids in enumerate(prompts) if len(ids) > room}
-        return {place: tuple(ids[-room:]) for place, ids in enumerate(prompts)}, cut
+        fitting = self.fit(texts)
+        return dict(enumerate(fitting.ids)), set(fitting.cut)
+
+    def fit(self, texts: Sequence[str]) -> Truncated:
+        """Return the last ids of each text, as many as the model reads: what follows a prompt depends on its end."""
+        prompts, room = self.encode(texts), self.longest - 1
+        cut = tuple(place for place, ids in enumerate(prompts) if len(ids) > room)
+        return Truncated([tuple(ids[-room:]) for ids in prompts], cut)
 
     def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
         """Return the text that follows the prompt."""
@@ -69,6 +78,8 @@ class Questions(Sources):
     """Text that an encoder alone answers: with one symbol for the whole, or with one for each token, or word."""
 
     answers: Literal["tokens", "sequence"]
+    choices: tuple[int, ...] | None
+    """The tags or classes, without the letters and bytes that every vocabulary has; None where words of the text are guessed."""
 
     @property
     def guesses(self) -> bool:
@@ -84,7 +95,7 @@ class Questions(Sources):
     def constraints(self, sources: Iterable[Sequence[int]]) -> list[Constraint]:
         """Ask for as many answers as there are; what is not guessed is the source itself."""
         forms = [self._form(ids) for ids in sources]
-        return [TargetForm(forms, self.tokenizers.target.end_id)]
+        return [TargetForm(forms, self.tokenizers.target.end_id, self.choices)]
 
     def write(self, ids: Sequence[int], source: Sequence[int]) -> str:
         """Return the answer; of tags those of the first token of each word."""
@@ -111,5 +122,7 @@ def text_form_of(model: object, tokenizers: TokenizerPair, longest: int) -> Sour
     if isinstance(model, LanguageModel):
         return Prompts(tokenizers, longest)
     if isinstance(model, Labeller):
-        return Questions(tokenizers, longest, model.architecture.answers)
+        is_closed = not tokenizers.shared
+        choices = tuple(words_of(tokenizers.target)) if is_closed else None
+        return Questions(tokenizers, longest, model.architecture.answers, choices)
     return Sources(tokenizers, longest)

@@ -29,9 +29,9 @@ from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
 from interlingua.hardware import choose_device, num_cores
 from interlingua.model import removed_parts
+from interlingua.model.architecture import PRESETS
 from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.training.automatic import PRESETS
 from interlingua.training.run import train
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.schedule import paper_peak

@@ -156,8 +156,9 @@ def prepare_locked(
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
     corpus.check_unchanged()
-    for shards in (training, validation):
-        check_answers(config, shards)
+    unknown_id = tokenizers.target.unknown_id
+    check_answers(config, training, "training", unknown_id, say)
+    check_answers(config, validation, "validation", unknown_id, say)
     config, more = _choose_rest(config, statistics, training, tokenizers, folder, device, start)
     reasons = [*reasons, *more]
     for reason in reasons:

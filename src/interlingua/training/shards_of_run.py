@@ -108,7 +108,7 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
         or config.tokenization.sampling > 0
         or config.corpus.noise > 0
         or config.corpus.denoise > 0,
-        tags_words=config.model.answers == "tokens" and not config.corpus.text,
+        answers=None if config.corpus.text else config.model.answers,
     )
 
 
@@ -124,7 +124,7 @@ def _made_from(
         "keep_text": encoder.keep_text,
         "lines_a_chunk": scan.LINES_A_CHUNK,
         # Named only where it is so: the shards of all other runs stay good.
-        **({"tags_words": True} if encoder.tags_words else {}),
+        **({"answers": encoder.answers} if encoder.answers else {}),
     }
 
 

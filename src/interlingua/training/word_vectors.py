@@ -16,6 +16,7 @@ from interlingua.config import StartConfig
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import replace_file
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.word_vectors import read_word_vectors, words_of
@@ -67,7 +68,7 @@ def take_word_vectors(model: EncoderDecoder, path: Path) -> None:
     """Put what ``keep_word_vectors`` wrote into the embeddings of a model with fresh weights.
 
     All vectors are multiplied by one number, so that they are as large as what they replace: angles and proportions
-    stay. With one table for both sides the target's vectors count where both have one.
+    stay. With one table for both sides, as that of a language model is, the target's vectors count where both have one.
 
     Raises:
         ModelError: what the run has kept is missing, damaged, or of another vocabulary.
@@ -76,7 +77,8 @@ def take_word_vectors(model: EncoderDecoder, path: Path) -> None:
     for side in _SIDES:
         if f"{side}.ids" not in kept:
             continue
-        table = getattr(model, f"{side}_embedding").table.weight
+        name = "embedding" if isinstance(model, LanguageModel) else f"{side}_embedding"
+        table = getattr(model, name).table.weight
         ids, vectors = kept[f"{side}.ids"], kept[f"{side}.vectors"]
         if vectors.size(1) != table.size(1) or int(ids.max()) >= table.size(0):
             raise ModelError(f"{path}: is of another vocabulary; use --fresh to start anew")
