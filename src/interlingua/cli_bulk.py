@@ -12,6 +12,7 @@ from interlingua.checkpoints.manifest import MANIFEST, check_manifest
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_flags import ShowFlags
 from interlingua.cli_streams import note, progress_bar
+from interlingua.corpus.corrections import every_correction
 from interlingua.errors import ConfigError
 
 __all__ = ["translate_files", "waiting_parts"]
@@ -128,8 +129,15 @@ def _fingerprint(recipe: Recipe) -> dict[str, object]:
         "dtype": recipe.dtype,
         "options": options,
         "json": recipe.form == "json",
+        **({"corrections": _content_of(recipe.corrections)} if recipe.corrections else {}),
         **({"form": recipe.form} if recipe.form == "scored" else {}),
     }
+
+
+def _content_of(corrections: Path) -> str:
+    """Return a checksum of what a folder of corrections holds."""
+    every, _ = every_correction(corrections)
+    return hashlib.sha256("".join(each.to_json() for each in every).encode()).hexdigest()
 
 
 def _checksum(folder: Path) -> str:

@@ -23,6 +23,7 @@ from interlingua.checkpoints.model_folder import (
     read_directions,
 )
 from interlingua.config import DecodingConfig
+from interlingua.corpus.corrections import read_corrections
 from interlingua.decoding.batches import WORTH_A_THREAD, in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.constraints import Constraint
@@ -176,6 +177,7 @@ class Translator:
         del loaded  # or the model would live as long as this call
         if corrections is not None:
             sha256 = weights_sha256(Path(path), Path(adapter) if adapter is not None else None)
+            read_corrections(Path(corrections))  # names a damaged line, which a server passes over
             translator.remember(Path(corrections), sha256).check_languages()
             translator.refresh_corrections()
         if translator.compiled is not None and adapter is None:
@@ -450,7 +452,7 @@ class Translator:
             return EMPTY
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
-        shown = ""
+        shown, is_told = "", self._is_corrected(sources[0])
         model = self._remembering() if self._recalls(sources[0]) else self.model
         steps = stream_search(
             FixedShapes(model, source.pad_id) if request.batch_invariant else model,
@@ -465,10 +467,15 @@ class Translator:
                 ids = next(steps)
             except StopIteration as end:
                 flags = self._marks(sources[0], bool(truncated), self._is_rounded)
-                return self._write(end.value, flags, sources[0])
+                found = self._write(end.value, flags, sources[0])
+                if found.text.startswith(shown) and len(found.text) > len(shown):
+                    yield found.text[len(shown) :]
+                return found
             grown = self._form.write(ids, sources[0]).rstrip(
                 "\ufffd"
             )  # half a character waits for the rest
+            if is_told:
+                continue  # its letters may be others than the tokenizer writes
             if grown.startswith(shown) and len(grown) > len(shown):
                 yield grown[len(shown) :]
                 shown = grown
@@ -739,6 +746,17 @@ class Translator:
         """Tell whether a source is like one that was corrected."""
         return bool(self.corrections and self.corrections.memory.related(tuple(source)))
 
+    def corrected(self, text: str) -> str | None:
+        """Return what was told to be the translation of this very text, None if nothing was; see :meth:`remember`."""
+        sources, _ = self._form.read([text])
+        return self._told(sources[0]) if sources else None
+
+    def _told(self, source: Sequence[int], target: Sequence[int] | None = None) -> str | None:
+        """Return the correction of a source as it was told, if it has one (which is ``target``)."""
+        if self.corrections is None:
+            return None
+        return self.corrections.told(source, None if target is None else tuple(target))
+
     def _is_corrected(self, source: Sequence[int]) -> bool:
         return bool(self.corrections and self.corrections.memory.has(tuple(source)))
 
@@ -758,7 +776,7 @@ class Translator:
     def _write(
         self, hypothesis: Hypothesis, flags: tuple[str, ...], source: Sequence[int]
     ) -> Translation:
-        text = self._form.write(hypothesis.ids, source)
+        text = self._told(source, hypothesis.ids) or self._form.write(hypothesis.ids, source)
         tokens = self.tokenizers.target.tokens(list(hypothesis.ids))
         return translation_of(hypothesis, text, tokens, flags)
 

@@ -13,7 +13,6 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
 from interlingua.corpus.corrections import CORRECTIONS
 from interlingua.kernels.search import precisions
-from interlingua.requests.remembering import MEMORY
 
 ABOUT = {"corrected", "like-a-correction"}
 Capture = pytest.CaptureFixture[str]
@@ -85,7 +84,6 @@ def test_half_a_correction_is_refused(
         (SOURCE, "\u2003", "the target of a correction is empty"),
         (SOURCE, "a " * 300, "has 3"),
         ("a " * 300, TARGET, "correct it sentence by sentence"),
-        (SOURCE, "e\u0301", "cannot be spelled"),
     ],
 )
 def test_what_the_model_cannot_read_or_write_is_refused(
@@ -166,6 +164,39 @@ def test_a_repeat_is_right_however_it_is_searched(place: Path, capsys: Capture, 
     assert run(capsys, *words) == f"{TARGET}\n"
 
 
+@pytest.mark.parametrize("target", ["mal… 10\u00a0km² — ½™", "e\u0301", "two  spaces "])
+@pytest.mark.parametrize("flags", ["", "--stream", "--beam-size 4 --mbr 4"])
+def test_what_was_told_comes_back_letter_by_letter(
+    place: Path, capsys: Capture, target: str, flags: str
+) -> None:
+    correct(capsys, SOURCE, target)
+    words = ("translate", "m", SOURCE, "--corrections", "m-corrections", *flags.split())
+    assert run(capsys, *words) == f"{target}\n"
+
+
+def test_what_cannot_be_used_does_not_hide_what_could(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    with Path("m-corrections", CORRECTIONS).open("a") as file:
+        file.write(json.dumps({"q": SOURCE, "s": " ", "source": "ro", "target": "en"}))
+    words = ("translate", "m", SOURCE, "--corrections", "m-corrections")
+    assert run(capsys, *words) == f"{TARGET}\n"
+    correct(capsys, SOURCES[1], "the dog!")  # behind a line that has no end
+    assert run(capsys, *words, SOURCES[1]) == f"{TARGET}\nthe dog!\n"
+
+
+def test_files_are_translated_anew_when_corrections_change(place: Path, capsys: Capture) -> None:
+    Path("in").mkdir()
+    Path("in/in.ro").write_text(f"{SOURCE}\n{SOURCES[1]}\n")
+    Path("m-corrections").mkdir()
+    words = ("translate", "m", "--input", "in", "--output", "out")
+    run(capsys, *words)
+    correct(capsys)
+    run(capsys, *words, "--corrections", "m-corrections")
+    assert Path("out/in.ro").read_text().splitlines()[0] == TARGET
+    run(capsys, *words)
+    assert TARGET not in Path("out/in.ro").read_text()
+
+
 def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
     place: Path, capsys: Capture
 ) -> None:
@@ -183,7 +214,7 @@ def test_when_the_weights_change_the_memory_is_made_again(place: Path, capsys: C
     correct(capsys)
     translate = ("translate", "m", SOURCE, "--corrections", "m-corrections")
     run(capsys, *translate)
-    memory = Path("m-corrections", MEMORY)
+    memory = Path("m-corrections", "memory.ro-en.safetensors")
     before = memory.read_bytes()
     run(capsys, *translate)
     assert memory.read_bytes() == before

@@ -639,8 +639,24 @@ def test_a_suggestion_is_followed_from_the_next_request_on(tmp_path: Path) -> No
     with serving(GOLDEN, flags=flags) as server:
         before = server.post("/translate", **asked).json["translatedText"]
         assert server.post("/suggest", **asked, s="9 9 9").json == {"success": True}
-        server.post("/suggest", **asked | {"q": "1 2"}, s="  ")
+        for wrong, words in (
+            ({"s": "  "}, "s is blank"),
+            ({"s": "1", "source": "reverse"}, "no model here translates from reverse to reverse"),
+            ({"s": "1", "source": "xx"}, "xx is not supported"),
+        ):
+            refused = server.post("/suggest", **asked | wrong)
+            assert (refused.status, words in refused.json["error"]) == (400, True)
         assert server.post("/translate", **asked).json["translatedText"] == "9 9 9" != before
+        streamed = server.post("/translate", **asked, stream=True)
+        assert read_events(streamed.body)[-1] == ("done", {"translatedText": "9 9 9"})
+        for q, s in (("1 2. 3.\n4", "3 2… 1"), ("1 2 3. 4", "5")):
+            two = {**asked, "q": f" {q}\n"}
+            assert server.post("/suggest", **two, s=f"{s} ").json == {"success": True}
+            assert server.post("/translate", **two).json == {"translatedText": f" {s}\n"}
+            html = server.post("/translate", **two, format="html").json["translatedText"]
+            assert html == f" {s}\n"
+            streamed = server.post("/translate", **two, stream=True)
+            assert read_events(streamed.body)[-1] == ("done", {"translatedText": f" {s}\n"})
         with (told / "corrections.jsonl").open("a") as file:
             file.write("damaged\n")
         assert server.post("/translate", **asked).json["translatedText"] == "9 9 9"

@@ -24,6 +24,7 @@ __all__ = [
     "add_corrections",
     "append_correction",
     "corrections_file",
+    "every_correction",
     "read_corrections",
     "remove_correction",
 ]
@@ -82,19 +83,40 @@ def read_corrections(folder: Path) -> list[Correction]:
     Raises:
         CorpusError: there is no such folder, or its file is damaged; names the line.
     """
+    found: dict[tuple[str, str, str], Correction] = {}
+    for each in _undamaged(folder):
+        found.pop(each.place, None)
+        found[each.place] = each
+    return list(found.values())
+
+
+def every_correction(folder: Path) -> tuple[list[Correction], list[str]]:
+    """Return the corrections in ``folder`` in the order in which they were told, of one source perhaps several, and what is wrong
+    with each line that is none.
+
+    Raises:
+        CorpusError: there is no such folder, or its file cannot be read.
+    """
     path = corrections_file(folder)
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
-    lines = content.split(b"\n")
-    found: dict[tuple[str, str, str], Correction] = {}
-    for number, line in enumerate(lines, 1):
+    found, damaged = [], []
+    for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
-            each = _read_line(f"{path}, line {number}", line)
-            found.pop(each.place, None)
-            found[each.place] = each
-    return list(found.values())
+            try:
+                found.append(_read_line(f"{path}, line {number}", line))
+            except CorpusError as error:
+                damaged.append(str(error))
+    return found, damaged
+
+
+def _undamaged(folder: Path) -> list[Correction]:
+    every, damaged = every_correction(folder)
+    if damaged:
+        raise CorpusError(damaged[0])
+    return every
 
 
 def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[int, int]:
@@ -107,27 +129,29 @@ def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[in
     if folder.exists():
         corrections_file(folder)
     with _held(folder):
-        kept = {each.place: each for each in read_corrections(folder)}
-        before = len(kept)
+        every = _undamaged(folder)
         new = {each.place: each for each in corrections}
-        replaced = len(kept.keys() & new.keys())
-        for place in new:
-            kept.pop(place, None)
-        kept |= new
-        _write(folder, list(kept.values()))
-    return len(kept) - before, replaced
+        replaced = len({each.place for each in every} & new.keys())
+        # What two lines tell of one source stays: the model may be able to use the earlier one only.
+        kept = [each for each in every if each.place not in new]
+        _write(folder, [*kept, *new.values()])
+    return len(new) - replaced, replaced
 
 
 def append_correction(path: Path, correction: Correction, *, most_bytes: int) -> bool:
     """Append to a file of corrections, which is made if it is not there; return whether there was room for it.
 
+    What was left without the end of its line, by an editor or on a full disk, does not spoil what follows.
+
     Raises:
         OSError: it cannot be written.
     """
     with _locked(path) as file:
-        if file.seek(0, os.SEEK_END) > most_bytes:
+        size = file.seek(0, os.SEEK_END)
+        if size > most_bytes:
             return False
-        file.write(f"{correction.to_json()}\n".encode())
+        is_whole = size == 0 or os.pread(file.fileno(), 1, size - 1) == b"\n"
+        file.write(f"{'' if is_whole else chr(10)}{correction.to_json()}\n".encode())
     return True
 
 
@@ -140,14 +164,14 @@ def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> 
     """
     corrections_file(folder)
     with _held(folder):
-        kept = {each.place: each for each in read_corrections(folder)}
-        removed = kept.pop((*languages, source), None)
+        every, place = _undamaged(folder), (*languages, source)
+        removed = next((each for each in reversed(every) if each.place == place), None)
         if removed is None:
             raise CorpusError(
                 f"{folder}: holds no correction of this text from {languages[0]} to {languages[1]}; "
                 "--list shows those that there are"
             )
-        _write(folder, list(kept.values()))
+        _write(folder, [each for each in every if each.place != place])
     return removed
 
 
@@ -168,7 +192,7 @@ def _held(folder: Path) -> Iterator[None]:
 def _locked(path: Path) -> Iterator[BinaryIO]:
     """Open a file to append to, which nobody else appends to or replaces meanwhile."""
     while True:
-        with path.open("ab") as file:
+        with path.open("ab+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 is_there = os.path.samestat(os.fstat(file.fileno()), path.stat())

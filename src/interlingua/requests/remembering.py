@@ -1,7 +1,7 @@
 """A folder of corrections as a memory for the search: what was told becomes what the decoder had in mind.
 
-``memory.safetensors`` beside the corrections keeps what was computed, with the SHA-256 of the weights that computed it. It is
-only a cache: what is missing, of another model, or damaged is computed again from the text.
+``memory.SOURCE-TARGET.safetensors`` beside the corrections keeps what was computed, with the SHA-256 of the weights that computed it.
+It is only a cache: what is missing, of another model, or damaged is computed again from the text.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from safetensors.torch import save
 
 from interlingua.batching.batch import make_batch
 from interlingua.checkpoints.model_folder import find_model_folder
-from interlingua.corpus.corrections import Correction, corrections_file, read_corrections
+from interlingua.corpus.corrections import Correction, corrections_file, every_correction
 from interlingua.decoding.batches import in_batches
 from interlingua.decoding.neighbours import Example, NeighbourMemory
 from interlingua.decoding.protocol import HiddenModel
@@ -25,9 +25,8 @@ from interlingua.errors import ConfigError, CorpusError, InterlinguaError, Outpu
 from interlingua.files import replace_file
 from interlingua.tokenization.pair import TokenizerPair
 
-__all__ = ["MEMORY", "RememberedCorrections", "Spelled", "default_folder", "is_spelled", "spell"]
+__all__ = ["RememberedCorrections", "Spelled", "default_folder", "is_spelled", "spell"]
 
-MEMORY = "memory.safetensors"
 BATCH_TOKENS = 4096
 MOST_REMEMBERED = 20_000
 """Corrections; the latest. Each takes four bytes a number of each vector of its target: at width 512 some 30 KB."""
@@ -58,7 +57,7 @@ def default_folder(model: Path) -> Path:
 
 
 def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Spelled:
-    """Cut a correction into ids that mean exactly its text.
+    """Cut a correction into ids that mean its text, as the model writes it: a tokenizer may write "..." for "…".
 
     Args:
         correction: the text.
@@ -76,13 +75,11 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
         if not text.strip():
             raise CorpusError(f"the {name} of a correction is empty; give text")
         ids = tokenizer.encode(text).ids
-        written = tokenizer.decode(ids)
-        unlike = written != text if name == "target" else tokenizer.unknown_id in ids
-        if unlike:
+        if tokenizer.unknown_id in ids or not ids:
             what = "write" if name == "target" else "read"
             raise CorpusError(
                 f"the {name} {_short(text)} cannot be spelled with the model's vocabulary, which would {what} "
-                f"{_short(written)}; say it in other letters"
+                f"{_short(tokenizer.decode(ids))}; say it in other letters"
             )
         if len(ids) >= longest:
             raise CorpusError(
@@ -130,23 +127,31 @@ class RememberedCorrections:
         self.memory = NeighbourMemory()
         self.unused: tuple[str, ...] = ()
         """Why some corrections are not used, one reason each."""
+        self._texts: dict[Ids, tuple[Ids, str]] = {}
+        """Of each source that was corrected: its target in ids, and as it was told."""
         self._seen: tuple[int, ...] | None = None
         self._refreshing = Lock()
+        self._cache = self.folder / f"memory.{'-'.join(languages)}.safetensors"
         corrections_file(self.folder)
 
     def check_languages(self) -> None:
         """Refuse a folder whose corrections are all of other languages.
 
         Raises:
-            CorpusError: it is one, or its file is damaged.
+            CorpusError: it is one, or its file cannot be read.
         """
-        every = read_corrections(self.folder)
+        every, _ = every_correction(self.folder)
         if every and not self._own(every):
             one, other = self.languages
             raise CorpusError(
                 f"{self.folder}: its corrections are from {every[0].source_lang} to {every[0].target_lang}, and the "
                 f"model translates from {one} to {other}; give the corrections of this model"
             )
+
+    def told(self, source: Sequence[int], target: Sequence[int] | None = None) -> str | None:
+        """Return the translation that was told for a source, letter by letter; None if there is none, or if it is not ``target``."""
+        found = self._texts.get(tuple(source))
+        return found[1] if found and target in (None, found[0]) else None
 
     def refresh(self, model: Callable[[], Any], device: torch.device) -> None:
         """Take in what was corrected or removed since the last time; nothing, if the file has not changed.
@@ -157,13 +162,15 @@ class RememberedCorrections:
 
         Raises:
             ConfigError: the model does not show what it predicts from.
-            CorpusError: the file is damaged; the memory stays as it was.
+            CorpusError: the file cannot be read; the memory stays as it was.
         """
         with self._refreshing:
             seen = self._look()
             if seen == self._seen:
                 return
-            spelled, unused = self._spell(self._own(read_corrections(self.folder)))
+            every, damaged = every_correction(self.folder)
+            found, unused = self._spell(self._own(every))
+            spelled = list(found)
             known = {(each.source, each.target): each for each in self.memory.examples}
             if self._seen is None:
                 known = self._read_cache()
@@ -179,7 +186,9 @@ class RememberedCorrections:
             if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
                 with suppress(OutputError):  # it can be computed again
                     self._write_cache(examples)
-            self.memory, self.unused, self._seen = NeighbourMemory(examples), unused, seen
+            self._texts = {each.source: (each.target, text) for each, text in found.items()}
+            self.memory, self.unused = NeighbourMemory(examples), (*damaged, *unused)
+            self._seen = seen
 
     def _look(self) -> tuple[int, ...]:
         """Return what changes when the file is written."""
@@ -194,18 +203,28 @@ class RememberedCorrections:
             each for each in corrections if (each.source_lang, each.target_lang) == self.languages
         ]
 
-    def _spell(self, corrections: Sequence[Correction]) -> tuple[list[Spelled], tuple[str, ...]]:
-        spelled: list[Spelled] = []
-        older = max(0, len(corrections) - MOST_REMEMBERED)
-        unused = [f"only the latest {MOST_REMEMBERED:,} are remembered"] * older
-        for each in corrections[older:]:
+    def _spell(
+        self, corrections: Sequence[Correction]
+    ) -> tuple[dict[Spelled, str], tuple[str, ...]]:
+        """Return of each source the latest correction that can be used, the oldest first, with its text; and why others are not.
+
+        What cannot be used is a suggestion of anybody, which must neither stop a server nor hide an earlier one.
+        """
+        latest: dict[str, tuple[Spelled, str]] = {}
+        unused: list[str] = []
+        for place, each in enumerate(reversed(corrections)):
+            if len(latest) == MOST_REMEMBERED:
+                older = {every.source for every in corrections[: len(corrections) - place]}
+                many = len(older - latest.keys())
+                unused += [f"only the latest {MOST_REMEMBERED:,} are remembered"] * many
+                break
+            if each.source in latest:
+                continue
             try:
-                spelled.append(spell(each, self.tokenizers, self.longest))
-            except (
-                InterlinguaError
-            ) as error:  # a suggestion of anybody, which must not stop a server
+                latest[each.source] = spell(each, self.tokenizers, self.longest), each.target
+            except InterlinguaError as error:
                 unused.append(str(error))
-        return spelled, tuple(unused)
+        return dict(reversed(latest.values())), tuple(unused)
 
     def _compute(
         self, spelled: Sequence[Spelled], model: Any, device: torch.device
@@ -241,7 +260,7 @@ class RememberedCorrections:
 
     def _write_cache(self, examples: Sequence[Example]) -> None:
         if not examples:
-            (self.folder / MEMORY).unlink(missing_ok=True)
+            self._cache.unlink(missing_ok=True)
             return
         tensors = {
             "keys": torch.cat([each.keys for each in examples]).contiguous(),
@@ -249,13 +268,13 @@ class RememberedCorrections:
             "targets": torch.tensor([i for each in examples for i in each.target]),
             "lengths": torch.tensor([(len(each.source), len(each.target)) for each in examples]),
         }
-        with replace_file(self.folder / MEMORY) as file:
+        with replace_file(self._cache) as file:
             file.write(save(tensors, metadata={"model_sha256": self.model_sha256}))
 
     def _read_cache(self) -> dict[tuple[Ids, Ids], Example]:
         """Return what was computed before by this very model, by its ids; nothing, if there is none that can be read."""
         try:
-            with safe_open(self.folder / MEMORY, framework="pt") as file:
+            with safe_open(self._cache, framework="pt") as file:
                 if (file.metadata() or {}).get("model_sha256") != self.model_sha256:
                     return {}
                 keys, sources, targets, lengths = map(

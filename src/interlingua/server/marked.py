@@ -7,7 +7,12 @@ from interlingua.requests.sentences import Sentence
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.markup import Dialect, Run, escape_like, loses_entities, read_markup
 from interlingua.server.placement import Atom, atoms_of, place
-from interlingua.server.translation import cut_for, is_translatable, translate_sentences
+from interlingua.server.translation import (
+    cut_for,
+    find_corrections,
+    is_translatable,
+    translate_sentences,
+)
 
 __all__ = ["translate_markup", "translate_runs"]
 
@@ -76,6 +81,22 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
     Raises:
         Refusal: too much waits already, or the model cannot do it.
     """
+    told = await find_corrections(engine, model, ["" if run.nodes else run.text for run in runs])
+    right = iter(
+        [
+            escape_like(each, run.entities)
+            for run, each in zip(runs, told, strict=True)
+            if each is not None
+        ]
+    )
+    others = [run for run, each in zip(runs, told, strict=True) if each is None]
+    found = iter(await _translate_uncorrected(engine, model, others))
+    return [next(found) if each is None else next(right) for each in told]
+
+
+async def _translate_uncorrected(
+    engine: Engine, model: ServedModel, runs: Sequence[Run]
+) -> list[str]:
     cut = [cut_for(model, run.text) for run in runs]
     asked = [each.text for parts in cut for each in parts if is_translatable(model, each.text)]
     found = await translate_sentences(engine, model, asked, {})

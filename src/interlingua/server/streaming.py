@@ -12,7 +12,12 @@ from interlingua.server.passages import Passage, find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import TranslateForm
 from interlingua.server.service import Service
-from interlingua.server.translation import cut_for, is_translatable, translate_texts
+from interlingua.server.translation import (
+    cut_for,
+    find_corrections,
+    is_translatable,
+    translate_texts,
+)
 
 __all__ = ["stream_translation"]
 
@@ -55,6 +60,10 @@ async def _pieces(service: Service, last: Sequence[ServedModel], text: str) -> A
         yield text
         return
     model = last[0]
+    [told] = await find_corrections(service.engine, model, [text])
+    if told is not None:
+        yield told
+        return
     for sentence in cut_for(model, text):
         if sentence.before:
             yield sentence.before

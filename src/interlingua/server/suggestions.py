@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from interlingua.corpus.corrections import Correction, append_correction
 from interlingua.server.bodies import read_as
+from interlingua.server.passages import find_passage
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import SuggestForm
 from interlingua.server.service import Service
@@ -28,10 +29,32 @@ def routes(service: Service) -> list[Route]:
         if path is None:
             raise Refusal(403, "Suggestions are disabled on this server")
         service.check_texts([form.q, form.s])
-        _keep(path, Correction(form.q, form.s, form.source, form.target))
+        _keep(path, _correction(service, form))
         return JSONResponse({"success": True})
 
     return [Route("/suggest", suggest, methods=["POST"])]
+
+
+def _correction(service: Service, form: SuggestForm) -> Correction:
+    """Return what was told, without white space around it, between the languages of one model.
+
+    Raises:
+        Refusal: a text is blank, or no model translates between these languages by itself, so that none could follow it.
+    """
+    texts = form.q.strip(), form.s.strip()
+    for name, text in zip(("q", "s"), texts, strict=True):
+        if not text:
+            raise Refusal(400, f"Invalid request: {name} is blank")
+    target = service.languages.known(form.target)
+    source = None if form.source == "auto" else service.languages.known(form.source)
+    passage = find_passage(service, form.q, source, target)
+    if len(passage.way) != 1:
+        raise Refusal(
+            400,
+            f"Invalid request: no model here translates from {passage.source} to {target} by itself; "
+            "suggest between the languages of one model",
+        )
+    return Correction(*texts, passage.source, target)
 
 
 def _keep(path: Path, correction: Correction) -> None:

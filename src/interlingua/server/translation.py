@@ -13,6 +13,7 @@ __all__ = [
     "Translated",
     "cut_for",
     "cut_in_two",
+    "find_corrections",
     "is_translatable",
     "translate_sentences",
     "translate_texts",
@@ -53,7 +54,33 @@ async def translate_texts(
     return done
 
 
+async def find_corrections(
+    engine: Engine, model: ServedModel, texts: Sequence[str]
+) -> list[str | None]:
+    """Return what was told to be the translation of each whole text, with the white space around it; None where nothing was.
+
+    A correction may be of several sentences, or of none, and is looked for before a text is cut.
+    """
+    if engine.settings.corrections is None:
+        return [None] * len(texts)
+    cores = [text.strip() for text in texts]
+    asked = {"do": "find-corrections", "model": model.number, "texts": cores}
+    return [
+        None if told is None else text.replace(core, told, 1)
+        for text, core, told in zip(texts, cores, await engine.ask(asked), strict=True)
+    ]
+
+
 async def _through(
+    engine: Engine, model: ServedModel, texts: Sequence[str], alternatives: int
+) -> list[Translated]:
+    told = await find_corrections(engine, model, texts)
+    others = [text for text, each in zip(texts, told, strict=True) if each is None]
+    found = iter(await _translated(engine, model, others, alternatives))
+    return [next(found) if each is None else Translated(each) for each in told]
+
+
+async def _translated(
     engine: Engine, model: ServedModel, texts: Sequence[str], alternatives: int
 ) -> list[Translated]:
     options: dict[str, Any] = {}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError
 from interlingua.server.collector import spare_the_collector
 from interlingua.server.frames import Message, pack, read_frame
-from interlingua.server.log import hear_only_ourselves, tell_error
+from interlingua.server.log import hear_only_ourselves, tell_error, tell_event
 
 if TYPE_CHECKING:
     from interlingua.inspection.looker import Looker
@@ -69,6 +69,8 @@ class Worker:
         self._folders: list[Path] = []
         self._max_inspected = 0
         self._views: dict[int, Mix] = {}
+        self._unused: dict[int, int] = {}
+        """How many corrections each model cannot use, as it was last told."""
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -117,13 +119,14 @@ class Worker:
         from interlingua.checkpoints.adapter_folder import weights_sha256
 
         refused: list[CorpusError] = []
-        for folder, translator in zip(self._folders, self._translators, strict=True):
+        models = zip(self._folders, self._translators, strict=True)
+        for number, (folder, translator) in enumerate(models):
             followed = translator.remember(corrections, weights_sha256(folder))
             try:
                 followed.check_languages()
             except CorpusError as error:
                 refused.append(error)
-            translator.refresh_corrections()
+            self._refreshed(number)
         if len(refused) == len(self._translators):
             raise refused[0]
 
@@ -148,13 +151,16 @@ class Worker:
         for lane in lanes:
             lane.start()
         while (message := read_frame(requests)) is not None:
-            (self._quick if message["do"] == "translate" else self._slow).put(message)
+            is_quick = message["do"] in ("translate", "find-corrections")
+            (self._quick if is_quick else self._slow).put(message)
         self._quick.put(None)
         self._slow.put(None)
 
     def _serve_batches(self) -> None:
         while (message := self._quick.get()) is not None:
-            self._step(message["id"], self._translate(message))
+            is_plain = message["do"] == "translate"
+            answer = self._translate(message) if is_plain else self._find_corrections(message)
+            self._step(message["id"], answer)
 
     def _serve_in_turn(self) -> None:
         """Take one step of each request in turn, so that one that is long holds up none."""
@@ -197,14 +203,29 @@ class Worker:
         return begin[message["do"]](message)
 
     def _translate(self, message: Message) -> Iterator[Message]:
-        translator = self._translators[message["model"]]
-        with suppress(CorpusError):  # what was known stays
-            translator.refresh_corrections()
-        found = translator.translate(message["texts"], **message["options"])
+        found = self._refreshed(message["model"]).translate(message["texts"], **message["options"])
         yield {"found": [_plain(each) for each in found]}
 
+    def _find_corrections(self, message: Message) -> Iterator[Message]:
+        """Tell of each text what was told to be its translation, None if nothing was."""
+        translator = self._refreshed(message["model"])
+        yield {"found": [translator.corrected(text) for text in message["texts"]]}
+
+    def _refreshed(self, number: int) -> "Translator":
+        """Return a model that knows the latest corrections."""
+        translator = self._translators[number]
+        try:
+            translator.refresh_corrections()
+        except CorpusError:  # the file is gone, or not to be read: what was known stays
+            tell_event("corrections-not-read", model=number)
+        unused = len(translator.corrections.unused) if translator.corrections else 0
+        if unused != self._unused.get(number, 0):
+            self._unused[number] = unused
+            tell_event("corrections-unused", model=number, corrections=unused)
+        return translator
+
     def _stream(self, message: Message) -> Iterator[Message]:
-        translator = self._translators[message["model"]]
+        translator = self._refreshed(message["model"])
         if (
             len(translator.tokenizers.source.encode(message["text"]).ids)
             >= translator.max_source_length

@@ -10,6 +10,7 @@ from interlingua.corpus.corrections import (
     Correction,
     add_corrections,
     append_correction,
+    every_correction,
     read_corrections,
     remove_correction,
 )
@@ -40,6 +41,19 @@ def test_what_is_appended_while_others_add_and_remove_is_not_lost(tmp_path: Path
         *(f"added {n}" for n in range(60)),
     }
     assert {each.source for each in read_corrections(tmp_path)} == expected
+
+
+def test_a_line_without_its_end_spoils_nothing_that_follows(tmp_path: Path) -> None:
+    path = tmp_path / CORRECTIONS
+    path.write_text(of("one").to_json())
+    assert append_correction(path, of("two"), most_bytes=10**9)
+    assert [each.source for each in read_corrections(tmp_path)] == ["one", "two"]
+    with path.open("a") as file:
+        file.write('{"q": "half a')
+    assert append_correction(path, of("three"), most_bytes=10**9)
+    every, damaged = every_correction(tmp_path)
+    assert [each.source for each in every] == ["one", "two", "three"]
+    assert ["line 3: is not a correction" in each for each in damaged] == [True]
 
 
 def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
