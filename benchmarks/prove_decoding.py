@@ -16,11 +16,11 @@ from pathlib import Path
 from prove_commands import corpora, describe_machine, run
 from prove_ro_en import clean
 
+from interlingua.corpus.placeholders import keeps_placeholders
 from interlingua.corpus.words import holds_phrase
 from interlingua.evaluation.calibration import calibrate
 from interlingua.evaluation.metrics import corpus_bleu
 from interlingua.requests.glossary import Glossary, Term
-from interlingua.requests.placeholders import keeps_placeholders
 from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 

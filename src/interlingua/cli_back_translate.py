@@ -85,12 +85,13 @@ def back_translate(
         output: folder for the corpus.
         to: language to translate into, of a model of several pairs (en), or both languages (ro-en).
     """
+    from interlingua.cli_synthetic import check_flags, refuse_unequal
+
     _check(back)
+    check_flags(keep)
     read = (back.source, back.target, valid.valid_source, valid.valid_target)
     for path in (mono, back.mono_source, back.config, *read):
         refuse_missing_text(path)
-    from interlingua.cli_synthetic import refuse_unequal
-
     refuse_unequal(back.source, back.target)
     refuse_unequal(valid.valid_source, valid.valid_target)
     work = _Work(back, search, keep, machine, to)
@@ -111,7 +112,11 @@ back_translate.__name__ = "back-translate"  # what it is called
 
 
 def _check(back: BackFlags) -> None:
-    """Refuse flags that do not go together."""
+    """Refuse flags that do not go together, and a tag or weight that no configuration takes."""
+    from interlingua.config_files import load_config
+
+    two = {f"corpus.{side}": ("genuine", "synthetic") for side in ("source", "target")}
+    load_config(None, {**two, "corpus.tags": f",{back.tag}", "corpus.weights": f"1,{back.weight}"})
     if (back.source is None) != (back.target is None):
         raise ConfigError("--source and --target of the genuine pairs go together; give both")
     if back.iterations is None:
@@ -188,6 +193,7 @@ class _Work:
             keep=keep.keep,
             min_score=keep.min_score,
             noise=_noise(back),
+            held_out=valid.valid_target,
         )
         config = self.config(job, genuine, valid, output / RUN)
         own = (job.source.name, job.target.name, CONFIG, RUN)
@@ -283,6 +289,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         train_in_turn,
     )
     from interlingua.cli_synthetic import RUN, refuse_foreign
+    from interlingua.config import StartConfig
 
     back, keep = work.back, work.keep
     assert back.iterations is not None
@@ -296,6 +303,10 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         )
     rounds = Rounds(back.iterations, output, reverse_model, forward, reverse)
     refuse_foreign(output, lambda name: name == ROUNDS or name.startswith("round-"))
+    if work.asked().start != StartConfig():
+        raise ConfigError(
+            "start: each training of --iterations begins with fresh weights; leave start.* out"
+        )
     genuine = work.config(None, (back.source, back.target), valid, output / RUN)
     texts = (mono, back.mono_source, *forward.named.values())
     told = {

@@ -103,6 +103,7 @@ def distill(
         nearness=how.nearness,
         keep=keep.keep,
         min_score=keep.min_score,
+        held_out=valid.valid_source,
     )
     config = _student(job, how, valid, width_of(teacher[0]), output)
     own = (job.source.name, job.target.name, CONFIG, RUN)

@@ -26,6 +26,7 @@ from interlingua.training.synthetic import SyntheticCorpus, Written, write_synth
 from interlingua.translator import Translator
 
 __all__ = [
+    "check_flags",
     "check_languages",
     "check_output",
     "describe",
@@ -71,6 +72,18 @@ def recipe_of(
         ensemble=ensemble,
         to=to,
     )
+
+
+def check_flags(flags: SyntheticFlags) -> None:
+    """Raise a ConfigError for what cannot be meant, before anything is read or tried."""
+    if not 0.0 < flags.keep <= 1.0:
+        raise ConfigError(f"--keep must be above 0 and at most 1, not {flags.keep:g}")
+    if flags.min_score is not None and not flags.min_score <= 0.0:
+        raise ConfigError(
+            f"--min-score is a mean log-probability, 0 at most, not {flags.min_score:g}"
+        )
+    if flags.part_lines < 1:
+        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
 
 
 def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) -> None:
@@ -162,10 +175,8 @@ def make_corpus(
         ModelError: the model gives not-a-number.
         OutputError: something cannot be written.
     """
-    job.check()
+    check_flags(flags)
     refuse_unequal(job.text, job.reference)
-    if flags.part_lines < 1:
-        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
     refuse_empty(job.text)

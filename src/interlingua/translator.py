@@ -24,6 +24,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.config import DecodingConfig
 from interlingua.corpus.corrections import read_corrections
+from interlingua.corpus.placeholders import are_placeholders_alone
 from interlingua.decoding.batches import WORTH_A_THREAD, in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.constraints import Constraint
@@ -46,7 +47,6 @@ from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, searches_as_usual
 from interlingua.requests.faults import flag_faults
 from interlingua.requests.holding import Spelling, hold
-from interlingua.requests.placeholders import are_placeholders_alone
 from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts

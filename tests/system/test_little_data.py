@@ -1,6 +1,7 @@
 """More text from a model: back-translated sources, and what a teacher writes for a student; through the commands."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -129,6 +130,25 @@ TINY = (
     "--model.decoder-layers 1 --model.d-model 8 --model.d-ff 16 --model.heads 2 --training.average-last 1"
 )
 TURNS = f"{BACK} --iterations 2 --mono-source mono.reverse --keep 1 {TINY}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--part-lines 0", "--part-lines must be at least 1"),
+        ("--keep 0", "--keep must be above 0"),
+        ("--start.init-from model", "leave start.* out"),
+    ],
+)
+def test_rounds_that_cannot_be_meant_are_refused_before_anything_is_tried(
+    capsys: Capture, flags: str, told: str
+) -> None:
+    Path("mono.reverse").write_text("12\n")
+    name = flags.split()[0]
+    turns = re.sub(rf"{name} \S+", "", TURNS)
+    assert main(f"{turns} {flags} --dry-run".split()) == 2
+    assert told in capsys.readouterr().err
+    assert not Path("more").exists()
 
 
 def test_forward_and_reverse_models_are_trained_in_turn(

@@ -9,12 +9,12 @@ import torch
 from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
+from interlingua.corpus.placeholders import find_placeholders, keeps_placeholders
 from interlingua.corpus.words import count_phrase, holds_phrase
 from interlingua.errors import ConfigError, ModelError, TokenizerError
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.requests.glossary import Glossary, Term
-from interlingua.requests.placeholders import find_placeholders, keeps_placeholders
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import WINDOW, Translator

@@ -6,16 +6,12 @@ so that a model can learn from all the text that there is before it meets a tran
 
 import math
 import random
-import re
 from dataclasses import dataclass
 
 from interlingua.corpus.word_noise import FILLER
+from interlingua.corpus.words import units_of
 
 __all__ = ["Denoising"]
-
-_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_UNIT = re.compile(rf"(\s*)([{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+)")
-"""A word, or a character of a script that puts no spaces between words (Thai to Khmer, kana, Chinese), and what stands before it."""
 
 Both = tuple[str, str]
 
@@ -42,7 +38,7 @@ class Denoising:
     def apply(self, source: str, target: str, *, epoch: int, pair: int) -> Both:
         """Return the pair as it is to be learnt from this time; a source of one word or more keeps at least one sign."""
         chance = random.Random(f"denoise {self.seed} {epoch} {pair}")
-        units = self._moved([(found[1], found[2]) for found in _UNIT.finditer(source)], chance)
+        units = self._moved(units_of(source), chance)
         if not units:
             return source, target
         gaps = self._gaps(len(units), chance)

@@ -1,14 +1,19 @@
 """What people type, as against what corpora hold: capitals, typos, missing marks, emoji, markup and placeholders.
 
 A model that has only seen clean text takes such input apart into pieces that it has hardly ever met. Here a share of
-the training pairs is spoiled anew in each epoch; the target stays as it was, but for what must be copied.
+the training pairs is spoiled anew in each epoch; the target stays as it was, but for what must be copied. What a text holds of numbers,
+addresses, variables, tags and emoji is never spoiled: the target has it as it was.
 """
 
 import random
 import re
+import string
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+
+from interlingua.corpus.placeholders import split_at_placeholders
 
 __all__ = ["SPOILS", "InputNoise", "mistype"]
 
@@ -35,25 +40,9 @@ _EMOJI = [
     "🇪🇺",
     "👩\u200d🔬",
 ]
-_FRAMES = (
-    ("<b>", "</b>"),
-    ("<i>", "</i>"),
-    ("<p>", "</p>"),
-    ("<a1>", "</a1>"),
-    ("**", "**"),
-    ("* ", ""),
-    ("# ", ""),
-    ("", " {{name}}"),
-    ("{0} ", ""),
-    ("", " %s"),
-    ("", " https://example.org/a?b=1"),
-    ("@user ", ""),
-    ("", " #1"),
-)
-"""Markup and placeholders: what stands before and behind a sentence, and behind and before its translation."""
-
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
+_SPACE = re.compile(r"\s+")
 
 Both = tuple[str, str]
 
@@ -102,19 +91,28 @@ def mistype(text: str, chance: random.Random, rate: float = TYPO_RATE) -> str:
             )
         )
 
-    return _WORD.sub(spoil, text)
+    return _between_placeholders(text, lambda piece: _WORD.sub(spoil, piece))
+
+
+def _between_placeholders(text: str, change: Callable[[str], str]) -> str:
+    """Change what stands between those parts of a text that must come through a translation as they are."""
+    pieces = split_at_placeholders(text)
+    return "".join(piece.text if piece.locked else change(piece.text) for piece in pieces)
 
 
 def _capitals(source: str, target: str, _: random.Random) -> Both:
-    return source.upper(), target
+    return _between_placeholders(source, str.upper), target
 
 
 def _small_letters(source: str, target: str, _: random.Random) -> Both:
-    return source.lower(), target
+    return _between_placeholders(source, str.lower), target
 
 
 def _title(source: str, target: str, _: random.Random) -> Both:
-    return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], source), target
+    def raised(piece: str) -> str:
+        return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], piece)
+
+    return _between_placeholders(source, raised), target
 
 
 def _typos(source: str, target: str, chance: random.Random) -> Both:
@@ -122,15 +120,24 @@ def _typos(source: str, target: str, chance: random.Random) -> Both:
 
 
 def _without_punctuation(source: str, target: str, _: random.Random) -> Both:
-    kept = "".join(" " if unicodedata.category(each)[0] == "P" else each for each in source)
-    return " ".join(kept.split()) or source, target
+    def bare(piece: str) -> str:
+        kept = (" " if unicodedata.category(each)[0] == "P" else each for each in piece)
+        return _SPACE.sub(" ", "".join(kept))
+
+    return _between_placeholders(source, bare).strip() or source, target
 
 
 def _without_accents(source: str, target: str, _: random.Random) -> Both:
-    apart = unicodedata.normalize("NFD", source)
-    return unicodedata.normalize(
-        "NFC", "".join(each for each in apart if not unicodedata.combining(each))
-    ), target
+    composed = unicodedata.normalize("NFC", source)
+    return _between_placeholders(composed, lambda piece: "".join(map(_base, piece))), target
+
+
+@lru_cache(maxsize=10_000)
+def _base(letter: str) -> str:
+    """Return a Latin or Greek letter without its accents; in other scripts such a mark makes another letter (й, が)."""
+    base = unicodedata.normalize("NFD", letter)[0]
+    name = unicodedata.name(base, "")
+    return base if name.startswith(("LATIN", "GREEK")) else letter
 
 
 def _emoji(source: str, target: str, chance: random.Random) -> Both:
@@ -141,7 +148,27 @@ def _emoji(source: str, target: str, chance: random.Random) -> Both:
 
 
 def _frame(source: str, target: str, chance: random.Random) -> Both:
-    before, behind = chance.choice(_FRAMES)
+    """Put the same before and behind both sides: markup, or a placeholder with a name that no corpus has."""
+    name = "".join(chance.choices(string.ascii_lowercase, k=chance.randint(1, 8)))
+    number = chance.randrange(100)
+    frames = (
+        ("<b>", "</b>"),
+        ("<i>", "</i>"),
+        ("<p>", "</p>"),
+        (f"<a{number}>", f"</a{number}>"),
+        ("**", "**"),
+        ("* ", ""),
+        ("# ", ""),
+        ("", f" {{{{{name}}}}}"),
+        (f"{{{name}}}: ", ""),
+        (f"{{{number}}} ", ""),
+        ("", " %s"),
+        ("", f" %({name})s"),
+        ("", f" https://{name}.org/{number}"),
+        (f"@{name} ", ""),
+        ("", f" #{number}"),
+    )
+    before, behind = chance.choice(frames)
     return f"{before}{source}{behind}", f"{before}{target}{behind}"
 
 

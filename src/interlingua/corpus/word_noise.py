@@ -7,6 +7,8 @@ simple ways of the model that wrote them by heart.
 import random
 from dataclasses import dataclass
 
+from interlingua.corpus.words import units_of
+
 __all__ = ["FILLER", "WordNoise"]
 
 FILLER = "_"
@@ -34,13 +36,18 @@ class WordNoise:
 
     def apply(self, text: str) -> str:
         """Return ``text`` with noise; a text of one word or more keeps at least one place."""
-        words = text.split()
+        words = units_of(text)
         if not words:
             return text
         chance = random.Random(f"{self.seed} {text}")
         kept = [word for word in words if chance.random() >= self.drop] or [chance.choice(words)]
-        blanked = [FILLER if chance.random() < self.blank else word for word in kept]
+        blanked = [
+            f" {FILLER} "
+            if chance.random() < self.blank
+            else (" " if space or not place else "") + word
+            for place, (space, word) in enumerate(kept)
+        ]
         # Sorting by place + U(0, reach + 1) moves no word further than reach places.
         keys = [place + chance.random() * (self.reach + 1) for place in range(len(blanked))]
         order = sorted(range(len(blanked)), key=keys.__getitem__)
-        return " ".join(blanked[place] for place in order)
+        return " ".join("".join(blanked[place] for place in order).split())

@@ -4,17 +4,17 @@ import functools
 import re
 import unicodedata
 
-__all__ = ["count_phrase", "holds_phrase", "is_inside_a_word", "is_of_a_word"]
+__all__ = ["count_phrase", "holds_phrase", "is_inside_a_word", "is_of_a_word", "units_of"]
 
-_UNSPACED = re.compile(
-    "["
+_WITHOUT_SPACES = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f"  # Burmese
     "\u1780-\u17ff"  # Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
-    "]"
 )
+_UNSPACED = re.compile(f"[{_WITHOUT_SPACES}]")
+_UNIT = re.compile(rf"(\s*)([{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+)")
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -31,6 +31,11 @@ def is_of_a_word(sign: str) -> bool:
 def is_inside_a_word(text: str, place: int) -> bool:
     """Whether the signs before and behind ``place`` are of one word."""
     return 0 < place < len(text) and is_of_a_word(text[place - 1]) and is_of_a_word(text[place])
+
+
+def units_of(text: str) -> list[tuple[str, str]]:
+    """Return the words of a text, and the characters of scripts that put no spaces between words, each behind the white space before it."""
+    return [(found[1], found[2]) for found in _UNIT.finditer(text)]
 
 
 def count_phrase(text: str, phrase: str) -> int:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from interlingua.corpus.placeholders import keeps_placeholders, placeholder_spans
 from interlingua.corpus.words import count_phrase
-from interlingua.requests.placeholders import keeps_placeholders, placeholder_spans
 from interlingua.requests.request import Request
 
 __all__ = ["Demand", "demand_of", "holds_all"]

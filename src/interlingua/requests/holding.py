@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from interlingua.corpus.placeholders import keeps_placeholders, split_at_placeholders
 from interlingua.corpus.words import holds_phrase
 from interlingua.decoding.options import SearchOptions
 from interlingua.requests.demands import Demand, demand_of, holds_all
-from interlingua.requests.placeholders import keeps_placeholders, split_at_placeholders
 from interlingua.requests.request import Place, Request
 from interlingua.requests.translation import Translation, join_parts, without_repeats
 

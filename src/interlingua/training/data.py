@@ -179,17 +179,25 @@ class TrainingData:
         return ([] if self.writes_on else source), target
 
     def _both_ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
-        spoiled = None
+        longest = self.max_length - 1
         if self.noise is not None:
             pair = self.pairs[index]
             spoiled = self.noise.apply(pair.source, pair.target, epoch=epoch, pair=index)
-        if spoiled is None and not self.sampling:
+            sides = spoiled and self._cut_both(*spoiled, index, epoch)
+            if sides and max(map(len, sides)) <= longest:  # else it would be cut off on one side
+                return sides
+        if not self.sampling:
             return self.shards.source(index).tolist(), self.shards.target(index).tolist()
-        source, target = spoiled or (self.pairs[index].source, self.pairs[index].target)
-        longest = self.max_length - 1
+        pair = self.pairs[index]
+        source, target = self._cut_both(pair.source, pair.target, index, epoch)
+        return source[:longest], target[:longest]
+
+    def _cut_both(
+        self, source: str, target: str, index: int, epoch: int
+    ) -> tuple[list[int], list[int]]:
         return (
-            [*self._prefix(index), *self._cut(source, index, epoch, 0)][:longest],
-            self._cut(target, index, epoch, 1)[:longest],
+            [*self._prefix(index), *self._cut(source, index, epoch, 0)],
+            self._cut(target, index, epoch, 1),
         )
 
     def _cut(self, text: str, index: int, epoch: int, side: int) -> list[int]:

@@ -21,9 +21,10 @@ from interlingua.corpus.cleaning import CleaningJob, clean_corpus
 from interlingua.corpus.lines import read_blocks
 from interlingua.corpus.plain_sides import PlainSides
 from interlingua.corpus.word_noise import WordNoise
-from interlingua.errors import ConfigError, CorpusError
+from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import sentence_bleu, sentence_chrf
 from interlingua.files import replace_file, temporary_neighbour
+from interlingua.requests.faults import repeats_itself
 
 __all__ = ["Candidate", "SyntheticCorpus", "Written", "read_candidates", "write_synthetic"]
 
@@ -68,6 +69,7 @@ class SyntheticCorpus:
         keep: share of the lines that stays, those with the highest score.
         min_score: lines with a lower score go in any case.
         noise: put on the side that the model wrote, at the very end.
+        held_out: validation text of the language of ``text``; what stands in it is not learnt.
     """
 
     text: Path
@@ -80,15 +82,7 @@ class SyntheticCorpus:
     keep: float = 1.0
     min_score: float | None = None
     noise: WordNoise | None = None
-
-    def check(self) -> None:
-        """Raise a ConfigError for a share or a score that cannot be meant."""
-        if not 0.0 < self.keep <= 1.0:
-            raise ConfigError(f"--keep must be above 0 and at most 1, not {self.keep:g}")
-        if self.min_score is not None and not self.min_score <= 0.0:
-            raise ConfigError(
-                f"--min-score is a mean log-probability, 0 at most, not {self.min_score:g}"
-            )
+    held_out: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ class Written:
     pairs: int
     """In the files."""
     dropped: dict[str, int]
-    """By the reason: ``no translation``, ``low score``, or a rule of ``clean``."""
+    """By the reason: ``in the validation text``, ``no translation``, ``low score``, or a rule of ``clean``."""
     threshold: float
     """The lowest score that stayed, before ``clean``."""
     not_first: int = 0
@@ -113,17 +107,17 @@ class _Choice:
 
     scores: list[float] = field(default_factory=list)
     not_first: int = 0
+    held_out: int = 0
+    """Lines that are in the validation text."""
 
 
 def write_synthetic(job: SyntheticCorpus) -> Written:
     """Choose, filter and write; the two files appear whole or not at all.
 
     Raises:
-        ConfigError: see :meth:`SyntheticCorpus.check`.
         CorpusError: the files have other numbers of lines, or no line is left.
         OutputError: something cannot be written.
     """
-    job.check()
     scratch = temporary_neighbour(job.source.with_name(f"{job.source.name}.pairs"))
     try:
         chosen = scratch / "chosen"
@@ -132,7 +126,8 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
         stays, threshold = _select(scores, job)
         dropped = Counter(
             {
-                "no translation": int(np.isnan(scores).sum()),
+                "in the validation text": choice.held_out,
+                "no translation": int(np.isnan(scores).sum()) - choice.held_out,
                 "low score": int((~np.isnan(scores) & ~stays).sum()),
             }
         )
@@ -173,15 +168,32 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
     """Write the candidate that is taken of each line."""
     choice = _Choice()
     nearness = {"chrf": sentence_chrf, "bleu": sentence_bleu}[job.nearness]
-    files = [job.translated, *([job.reference] if job.reference else [])]
+    files = [job.text, job.translated, *([job.reference] if job.reference else [])]
+    held_out = {_plain(line) for line in _read(job.held_out)} if job.held_out else set()
     with chosen.open("w", encoding="utf-8", newline="\n") as file:
-        for candidates, *reference in _in_step(files):
-            found = [each for each in read_candidates(candidates) if each.is_usable]
+        for line, candidates, *reference in _in_step(files):
+            found = [
+                each
+                for each in read_candidates(candidates)
+                if each.is_usable and not _goes_round(each.text, line)
+            ]
+            if _plain(line) in held_out:
+                choice.held_out += 1
+                found = []
             best = _nearest(found, reference[0], nearness) if reference else 0
             choice.not_first += best > 0
             choice.scores.append(found[best].score if found else math.nan)
             file.write((found[best].text if found else "") + "\n")
     return choice
+
+
+def _goes_round(text: str, line: str) -> bool:
+    """Tell whether a translation says the same again and again, and what it translates does not."""
+    return repeats_itself(text.split()) and not repeats_itself(line.split())
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.casefold().split())
 
 
 def _nearest(

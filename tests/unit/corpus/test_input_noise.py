@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.corpus.input_noise import SPOILS, InputNoise, mistype
+from interlingua.corpus.placeholders import find_placeholders
 
 SOURCE = "Două fete mănâncă înghețată, lângă Podul Vechi."
 TARGET = "Two girls are eating ice cream near the Old Bridge."
@@ -43,6 +44,30 @@ def test_what_must_be_copied_stands_on_both_sides(way: str) -> None:
         source, target = spoilt(way, seed)
         assert source != SOURCE
         assert source.replace(SOURCE, "") == target.replace(TARGET, "")
+
+
+LOCKED = "Hello {{user_name}}, see https://ex.org/a?b=1 <b>now</b>: %(count)s files, 3.14 MB, é😀 costs $5 at B2."
+
+
+@pytest.mark.parametrize("way", SPOILS)
+def test_what_must_be_copied_is_never_spoiled(way: str) -> None:
+    for seed in range(50):
+        source, _ = SPOILS[way](LOCKED, "…", random.Random(seed))
+        found = find_placeholders(source)
+        left = iter(found)
+        assert all(each in left for each in find_placeholders(LOCKED)), (source, found)
+
+
+@given(st.text(), st.text(), st.sampled_from(sorted(SPOILS)))
+def test_what_must_be_copied_survives_in_any_text(before: str, behind: str, way: str) -> None:
+    source, _ = SPOILS[way](f"{before} {{{{key_A}}}} {behind}", "", random.Random(1))
+    assert "{{key_A}}" in source
+
+
+def test_marks_that_make_another_letter_are_no_accents() -> None:
+    for text in ("мой йод", "がぎぐ", "ไทย"):
+        assert SPOILS["no accents"](text, "", random.Random(1))[0] == text
+    assert SPOILS["no accents"]("ή ñ ş ą", "", random.Random(1))[0] == "η n s a"
 
 
 def test_typos_come_in_about_as_many_words_as_asked_for() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
+from interlingua.corpus.placeholders import placeholder_spans
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.requests.glossary import Glossary, Term
-from interlingua.requests.placeholders import placeholder_spans
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.requests.placeholders import (
+from interlingua.corpus.placeholders import (
     are_placeholders_alone,
     find_placeholders,
     keeps_placeholders,
