@@ -210,6 +210,49 @@ def draw_one_query(walk: HeadWalk, asks: int, labels: Sequence[str]) -> Figure:
     return figure
 
 
+def draw_exponentials(walk: HeadWalk, asks: int, labels: Sequence[str]) -> Figure:
+    """Draw what the exponential makes of one token's scores: above 1 what agrees with it, near 0 what does not."""
+    query, key = walk.query[asks], walk.key
+    cosines = key @ query / (np.linalg.norm(key, axis=1) * np.linalg.norm(query))
+    scores = walk.products[asks] / walk.d_k**0.5
+    rows = len(labels)
+    left, tall = max(text_width(label, 8.5) for label in labels) + 0.4, 0.26 * rows
+    with figure_style(labels):
+        figure = Figure(figsize=(left + 7.6, max(tall, 1.6) + 1.75))
+        heading(
+            figure,
+            f"What {labels[asks]} agrees with, and what the exponential makes of it",
+            f"encoder layer {walk.layer}, head {walk.head}: the softmax divides by the sum of the bars in the middle",
+        )
+        for place, (values, origin, title) in enumerate(
+            (
+                (cosines, 0.0, "cosine of query and key"),
+                (np.exp(scores), 1.0, "exp of the score; 1 for none"),
+            )
+        ):
+            bars = panel_at(figure, left + 2.6 * place, 0.6, 2.2, tall)
+            colours = [DARK if value > origin else LIGHT for value in values]
+            bars.barh(np.arange(rows), values - origin, left=origin, color=colours, height=0.7)
+            bars.axvline(origin, color=QUIET, linewidth=0.8)
+            bars.set_ylim(rows - 0.5, -0.5)
+            bars.set_title(title, fontsize=8.5)
+            bars.spines[["top", "right", "left"]].set_visible(False)
+            bars.set_yticks([])
+            if not place:
+                write_tokens(bars, "left", labels, 8.5)
+        curve = panel_at(figure, left + 5.5, 0.6, 1.9, max(tall, 1.6))
+        ends = float(min(scores.min(), -1.0)) - 0.2, float(max(scores.max(), 1.0)) + 0.2
+        line = np.linspace(*ends, 200)
+        curve.plot(line, np.exp(line), color=QUIET, linewidth=1.0)
+        curve.scatter(scores, np.exp(scores), color=DARK, s=14, zorder=3)
+        curve.axvline(0, color="#cbd2d9", linewidth=0.8, zorder=0)
+        curve.axhline(1, color="#cbd2d9", linewidth=0.8, zorder=0)
+        curve.set_title("exp", fontsize=8.5)
+        curve.set_xlabel("score", fontsize=8.5)
+        curve.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def draw_attention_layer(walk: HeadWalk, rows: Sequence[str], columns: Sequence[str]) -> Figure:
     """Draw one masked head from queries and keys to what it gathers."""
     across, down = 0.24 * len(columns), 0.24 * len(rows)

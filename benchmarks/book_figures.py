@@ -24,6 +24,7 @@ from book_diagrams import (
 from book_drawings import (
     draw_add_and_norm,
     draw_attention_layer,
+    draw_exponentials,
     draw_input,
     draw_large_positions,
     draw_likeness,
@@ -124,6 +125,7 @@ def figures(run: Path, text: str) -> Iterator[tuple[str, Figure]]:
     yield "large-positions", draw_large_positions(scaled, positions[2], positions[12], names)
     first = walk_head(translator, trace, HeadName("encoder", layer=1, head=1))
     yield "one-query", draw_one_query(first, asks, source)
+    yield "exponentials", draw_exponentials(first, asks, source)
     masked = walk_head(translator, trace, HeadName("decoder", layer=1, head=1))
     target, read = labels_of(trace, "target"), labels_of(trace, "read")
     yield "attention-layer", draw_attention_layer(masked, target, read)

@@ -208,7 +208,7 @@ def draw_costs(sizes: Architecture, longest: int = 1024) -> Figure:
             "convolution of 3",
             LIGHT,
             across * 1.0 * length * width**2,
-            np.ceil(apart / (across - 1)),
+            np.ceil(2 * apart / (across - 1)),
         ),
     )
     with figure_style():

@@ -6,6 +6,7 @@ run that is finished is not trained again. A task that is not named with --tasks
 """
 
 import argparse
+import json
 import random
 import re
 from collections import defaultdict
@@ -20,6 +21,7 @@ from interlingua.evaluation.metrics import score
 
 PAIR_CLASSES = Path("runs/translation-or-not-corpus")
 MARKS = Path("runs/marks-corpus")
+SUMMARIES, MOST_SUMMARIES = Path("runs/summaries-corpus"), 4
 BETWEEN = " ||| "
 """Stands between the sentences of a pair, and nowhere else in the corpora."""
 YES, NO = "yes", "no"
@@ -32,7 +34,7 @@ class Task:
 
     recipe: str
     source: Path
-    reference: Path
+    references: tuple[Path, ...]
     metrics: str
     plain: str
     """What the answers to beat are, in words."""
@@ -57,35 +59,35 @@ def tasks() -> Iterator[Task]:
     yield Task(
         "phonemes",
         data / "phonemes" / "valid.src",
-        data / "phonemes" / "valid.tgt",
+        (data / "phonemes" / "valid.tgt",),
         "wer,exact",
         "the letters themselves",
     )
     yield Task(
         "scitldr",
         data / "scitldr" / "test.src",
-        data / "scitldr" / "test.tgt",
+        tuple(SUMMARIES / f"test.{n}" for n in range(1, MOST_SUMMARIES + 1)),
         "rouge1,rouge2,rougel",
         "the first sentence",
     )
     yield Task(
         "translation_or_not",
         PAIR_CLASSES / "test.pair",
-        PAIR_CLASSES / "test.class",
+        (PAIR_CLASSES / "test.class",),
         "exact",
         "yes to what is about as long",
     )
     yield Task(
         "marks",
         MARKS / "test.words",
-        MARKS / "test.marks",
+        (MARKS / "test.marks",),
         "wer,exact",
         "a capital first, a full stop last",
     )
     yield Task(
         "scan",
         data / "scan_simple" / "test.src",
-        data / "scan_simple" / "test.tgt",
+        (data / "scan_simple" / "test.tgt",),
         "exact",
         "the command itself",
     )
@@ -105,6 +107,8 @@ def main() -> None:
     chosen = asked.tasks.split(",")
     if "translation_or_not" in chosen:
         write_pair_classes()
+    if "scitldr" in chosen:
+        write_summaries()
     if "marks" in chosen:
         write_marks()
     rows: list[list[str]] = []
@@ -123,10 +127,11 @@ def prove(task: Task, asked: argparse.Namespace) -> list[list[str]]:
     flags += ["--training.steps", str(asked.steps)] if asked.steps else []
     flags += ["--training.threads", str(asked.threads)] if asked.threads else []
     told = run_json("train", f"recipes/{task.recipe}.toml", *flags)
-    report = evaluate(flags[1], task.source, task.reference, "--metrics", task.metrics)
-    plain = score(
-        task.answers(), [read_lines(task.reference)], task.metrics.split(","), confidence=True
-    )
+    first, *others = task.references
+    more = [word for path in others for word in ("--reference", str(path))]
+    report = evaluate(flags[1], task.source, first, *more, "--metrics", task.metrics)
+    references = [read_lines(path) for path in task.references]
+    plain = score(task.answers(), references, task.metrics.split(","), confidence=True)
     trained = f"the model ({told['steps']:,} updates, {told['seconds'] / 60:.1f} min)"
     figures = [
         (trained, *(each[key] for key in ("name", "value", "low", "high")))
@@ -137,6 +142,15 @@ def prove(task: Task, asked: argparse.Namespace) -> list[list[str]]:
         [task.recipe, who, f"{name} {value:.2f}", f"{low:.2f} to {high:.2f}"]
         for who, name, value, low, high in figures
     ]
+
+
+def write_summaries() -> None:
+    """Write the two to four summaries of each abstract as so many files; where there are fewer, the first stands again."""
+    rows = [json.loads(line) for line in read_lines(corpora() / "scitldr" / "test.refs.jsonl")]
+    SUMMARIES.mkdir(parents=True, exist_ok=True)
+    for n in range(MOST_SUMMARIES):
+        column = [row[n] if n < len(row) else row[0] for row in rows]
+        write_lines(SUMMARIES / f"test.{n + 1}", [" ".join(each.split()) for each in column])
 
 
 def write_pair_classes() -> None:

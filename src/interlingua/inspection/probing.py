@@ -196,10 +196,13 @@ def _read_words(
         batch = kept[begin : begin + _BATCH]
         encoded = _encode(translator, [ids for _, ids, _, _ in batch])
         for row, (number, _, owner, words) in enumerate(batch):
+            nth = (
+                begin + row
+            )  # among those that are asked about, or all held-out ones might be left out
             for word in sorted(set(owner)):
                 of_word = [at for at, each in enumerate(owner) if each == word]
                 vectors.append(encoded[:, row, of_word].mean(1))
-                sentences.append(number)
+                sentences.append(nth)
                 places.append(word)
                 forms.append(words[word])
                 if tags is not None:

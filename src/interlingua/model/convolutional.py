@@ -12,9 +12,11 @@ the encoder came to and e what it was given,
 
 .. math::
     d_i = W_d h_i + b_d + g_i \qquad a_{ij} = \mathrm{softmax}_j(d_i^\top z_j) \qquad
-    c_i = \sqrt{m} \sum_j a_{ij} (z_j + e_j)
+    c_i = \sqrt{m} \sum_j a_{ij} \sqrt{0.5}\,(z_j + e_j) \qquad
+    y = \sqrt{0.5}\,(\sqrt{0.5}\,(v([A; B]) + c) + x)
 
-for m source words: the mean of m vectors is smaller by that root than one of them (3.5). Two words k apart meet after
+for m source words: the mean of m vectors is smaller by that root than one of them (3.5). Every sum of two is multiplied with the root of
+one half, so that its variance stays. Two words k apart meet after
 2 k / (``kernel_width`` - 1) blocks of the encoder, which looks to both sides, and half as many of the decoder, where a
 recurrence takes k steps and attention one.
 """
@@ -52,7 +54,7 @@ class ConvolutionalMemory:
     outputs: Float[Tensor, "B S D"]
     """z: what queries are compared with."""
     values: Float[Tensor, "B S D"]
-    """z + e: what is looked at."""
+    """The root of one half, times z + e: what is looked at."""
     mask: Bool[Tensor, "B S"]
 
 

@@ -94,3 +94,11 @@ def test_without_tags_the_order_alone_is_asked_and_drawn(tmp_path: Path) -> None
 def test_what_cannot_be_asked_is_refused(texts: list[str], tags: object, told: str) -> None:
     with pytest.raises((CorpusError, ConfigError), match=told):
         probe_encoder(translator(), texts, tags)
+
+
+def test_lines_that_are_left_out_leave_some_to_ask_about() -> None:
+    spaced = [
+        line for n, text in enumerate(TEXTS[:80]) for line in ([text, ""] if n % 4 == 3 else [text])
+    ]
+    found = probe_encoder(translator(), spaced)
+    assert all(0.0 <= each.order <= 1.0 for each in found.layers)
