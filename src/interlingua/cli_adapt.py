@@ -9,6 +9,8 @@ from interlingua.cli_streams import note, print_json, say
 from interlingua.errors import ConfigError, CorpusError, TrainingError
 
 if TYPE_CHECKING:
+    from interlingua.checkpoints.model_folder import LoadedModel
+    from interlingua.corpus.corrections import Correction
     from interlingua.training.comparison import Difference
 
 __all__ = ["adapt"]
@@ -44,8 +46,7 @@ def adapt(
         raise ConfigError("--source goes with --target, and --keep-source with --keep-target")
     from interlingua.checkpoints.model_folder import load_model_folder
     from interlingua.cli_results import exit_status_of
-    from interlingua.corpus.corrections import read_corrections
-    from interlingua.requests.remembering import default_folder, is_spelled
+    from interlingua.requests.remembering import default_folder
     from interlingua.training.lasting import OldText, find_old_text
     from interlingua.training.lasting import adapt as learn
 
@@ -56,23 +57,7 @@ def adapt(
             f"{model}: is of several pairs of languages, for which there are no adapters of corrections; follow them with "
             "translate --corrections"
         )
-    languages = (loaded.source_lang, loaded.target_lang)
-    told = [
-        each
-        for each in read_corrections(folder)
-        if (each.source_lang, each.target_lang) == languages
-    ]
-    found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
-    if not found:
-        raise CorpusError(
-            f"{folder}: holds no correction from {languages[0]} to {languages[1]} that can be learnt; add some with "
-            "interlingua correct"
-        )
-    if len(found) < len(told):
-        note(
-            f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, or are too "
-            "long for it; they are left out"
-        )
+    found = _usable(folder, loaded)
     old = find_old_text(model, OldText(source, target, keep_source, keep_target), folder)
     kept = output or folder / "adapter"
     adapted = learn(
@@ -102,6 +87,30 @@ def adapt(
     if not json:
         say(f"kept: {kept}\nnext: interlingua translate {model} --adapter {kept} ...\n")
     return 0
+
+
+def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
+    """Return of each source the latest correction that the model can learn, and say how many it cannot."""
+    from interlingua.corpus.corrections import every_correction
+    from interlingua.requests.remembering import is_spelled
+
+    languages = (loaded.source_lang, loaded.target_lang)
+    every, damaged = every_correction(folder)
+    if damaged:
+        raise CorpusError(damaged[0])
+    told = [each for each in every if (each.source_lang, each.target_lang) == languages]
+    found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
+    if not found:
+        raise CorpusError(
+            f"{folder}: holds no correction from {languages[0]} to {languages[1]} that can be learnt; add some with "
+            "interlingua correct"
+        )
+    if len(found) < len(told):
+        note(
+            f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, are blank, or "
+            "too long for it; they are left out"
+        )
+    return list({each.source: each for each in found}.values())
 
 
 def _describe(each: "Difference") -> str:

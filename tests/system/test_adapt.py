@@ -143,3 +143,14 @@ def test_an_adapter_that_loses_something_is_not_kept(place: Path, capsys: Captur
     assert last.startswith("error: base/corrections/adapter: the adapter is not kept, and nothing")
     assert "of the text that was held out went from 100.00" in last
     assert not Path("base/corrections/adapter").exists()
+
+
+@pytest.mark.slow
+def test_what_made_a_run_robust_is_not_unlearnt(place: Path) -> None:
+    settings = Path("base/config.toml").read_text(encoding="utf-8")
+    assert "\nnoise = 0.0\n" in settings
+    Path("base/config.toml").write_text(settings.replace("\nnoise = 0.0\n", "\nnoise = 0.3\n"))
+    for model in ("base", "base/model"):
+        old = find_old_text(Path(model), OldText((), (), (), ()), place)
+        assert (old.noise, old.sampling) == (0.3, 0.0)
+        assert [path.name for path in old.held_targets] == ["valid.en"]

@@ -28,11 +28,14 @@ KINDS = {
 
 NEGATIONS = {
     "bg": "не|няма|никой|нищо|никога|нито|без",
-    "cs": r"ne\w*|ni\w+|bez|žádn\w+",
+    # A prefix says no to a verb, and other words begin alike: of the frequent ones these do not count.
+    "cs": r"(?!(?:neb|nebo|neboť|neboli|nebe|nebi|nebes\w*|nebezp\w+|neděl(?:e|i|í|ní\w*)|než|nemoc\w*|nech(?:[aá]\w*|ť)|nevěst\w*"
+    r"|nemovit\w+|nervó\w+|neteř\w*|netopý\w+|nej(?:en|lepš|víc|vět|men|dřív|prv|star|mlad|krás|rych|rad|vyš|niž|bliž|dál|dél"
+    r"|čast|důlež|hor|sil|nov|obl|znám|spíš)\w*)(?!\w))ne\w*|nic|nikdo|nikdy|nikde|nikam|nijak|nikter\w+|ani|bez|žádn\w+",
     "de": r"nicht|nichts|nie|niemals|niemand\w*|kein\w*|weder|nirgends|nirgendwo|ohne",
     "en": r"not|\w*n['’]t|no|never|nobody|nothing|nowhere|none|neither|nor|cannot|without",
     "es": r"no|nunca|nadie|nada|ning[uú]n\w*|jamás|tampoco|ni|sin",
-    "fr": r"ne|n['’]\w+|pas|jamais|rien|personne|aucun\w*|ni|sans",
+    "fr": r"ne|n['’]\w+|jamais|rien|aucun\w*|ni|sans",  # pas and personne stand beside ne, or are a step and a person
     "it": r"non|mai|nessun\w*|niente|nulla|né|senza",
     "nl": r"niet|niets|nooit|niemand|geen|noch|nergens|zonder",
     "pl": r"nie|nigdy|nikt|nic|żad\w+|ani|bez",

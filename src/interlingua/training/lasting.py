@@ -20,8 +20,8 @@ from interlingua.corpus.formats import UNNAMED, PairReader
 from interlingua.corpus.lines import write_lines
 from interlingua.corpus.packed import is_packed
 from interlingua.corpus.scan import ParallelFiles
-from interlingua.errors import ConfigError
-from interlingua.files import remove_folder
+from interlingua.errors import ConfigError, OutputError
+from interlingua.files import hold_folder, remove_folder
 from interlingua.training.comparison import KEPT, VALIDATION, Difference
 from interlingua.training.corpus_of_run import languages_of, read_corpus
 from interlingua.training.run import TrainResult, train
@@ -50,6 +50,9 @@ class OldText:
     """Before the sources of each file; none, or one a file."""
     weights: tuple[float, ...] = ()
     """How often an epoch of the run had the pairs of each file; none where each came once."""
+    noise: float = 0.0
+    sampling: float = 0.0
+    """How the run spoiled its text, and how it cut words otherwise: what made it robust is not to be unlearnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,23 @@ def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
         CorpusError: the text of the run cannot be used any more.
         OutputError: the place cannot be written.
     """
+    run = model.parent if model.name == "model" and not (model / "config.toml").exists() else model
+    path = run / "config.toml"
+    config = load_config(path) if path.is_file() else None
+    if config is not None:
+        given = replace(given, noise=config.corpus.noise, sampling=config.tokenization.sampling)
     if given.sources and given.held_sources:
         return given
-    path = model / "config.toml"
-    if not path.is_file():
+    if config is None:
         raise ConfigError(
             f"{model}: is not a run, so that its text is not known; give some to replay, --source and --target, and some "
             "to test on, --keep-source and --keep-target"
         )
-    found = _text_of(load_config(path), RunFolder(model), place)
+    found = _text_of(config, RunFolder(run), place)
     old = replace(
         found if not given.sources else given,
+        noise=given.noise,
+        sampling=given.sampling,
         held_sources=given.held_sources or found.held_sources,
         held_targets=given.held_targets or found.held_targets,
     )
@@ -139,6 +148,8 @@ def adapt(
 ) -> Adapted:
     """Train an adapter on ``corrections`` and on old text, and keep it in ``output`` if nothing is lost.
 
+    Old text is spoiled, and cut otherwise, as the run did it, and corrections with it.
+
     Args:
         model: run folder or model folder.
         corrections: of its languages.
@@ -150,9 +161,23 @@ def adapt(
 
     Raises:
         CorpusError: text that cannot be used.
-        OutputError: a folder that cannot be written.
+        OutputError: a folder that cannot be written, or where another one adapts.
         TrainingError: a loss that is not a number.
     """
+    busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
+    with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
+        return _learn(model, corrections, old, output, place, device, threads)
+
+
+def _learn(
+    model: Path,
+    corrections: Sequence[Correction],
+    old: OldText,
+    output: Path,
+    place: Path,
+    device: str,
+    threads: int | None,
+) -> Adapted:
     run = place / "adaptation"
     remove_folder(run)
     first = corrections[0]
@@ -177,6 +202,8 @@ def adapt(
         "corpus.target_lang": first.target_lang,
         "corpus.weights": ",".join(f"{weight:.6g}" for weight in weights),
         **({"corpus.tags": ",".join(("", *old.tags))} if any(old.tags) else {}),
+        **({"corpus.noise": str(old.noise)} if old.noise else {}),
+        **({"tokenization.sampling": str(old.sampling)} if old.sampling else {}),
         "run_dir": str(run),
         "training.device": device,
     }
