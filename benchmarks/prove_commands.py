@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from interlingua.checkpoints.adapter_folder import weights_sha256
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import Comparison, compare
 from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
@@ -88,10 +89,13 @@ def evaluate(model: str, source: Path, reference: Path, *flags: str) -> dict[str
 
 
 def translated(model: Path, source: Path | str, output: Path, *flags: str) -> list[str]:
-    """Return a model's translation of a text, from an earlier start if ``output`` is there."""
-    if not output.exists():
+    """Return a model's translation of a text, from an earlier start if ``output`` is there and the model is still the same."""
+    known = output.with_name(f"{output.name}.model")
+    weights = weights_sha256(model)
+    if not (output.exists() and known.exists() and known.read_text() == weights):
         files = ("--input", str(source), "--output", str(output))
         run("translate", str(model), *files, *flags)
+        known.write_text(weights)
     return read_lines(output)
 
 

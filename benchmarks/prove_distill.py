@@ -71,6 +71,12 @@ def tell(systems: dict[str, Path], test: Path) -> bool:
         for dtype in precisions:
             beam = 4 if name == "teacher" else 1
             outputs[name, dtype], seconds[name, dtype] = decode(model, sources, dtype, beam)
+    for dtype in (
+        precisions
+    ):  # the teacher as the student searches, to part what is searched from what is computed
+        greedy = decode(systems["teacher"], sources, dtype, 1)
+        outputs["teacher, greedy", dtype], seconds["teacher, greedy", dtype] = greedy
+    sizes["teacher, greedy"] = sizes["teacher"]
     for (name, dtype), output in outputs.items():
         baseline = outputs["teacher", "float32"]
         (bleu,) = compare(output, baseline, [reference], ("bleu",), target_lang="de")

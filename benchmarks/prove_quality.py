@@ -43,6 +43,8 @@ def main() -> None:
         if name in proved and not flags.again:
             print(f"{name}: proved already, see {flags.runs / name}.txt")
             continue
+        proved.pop(name, None)  # whatever becomes of it now
+        kept.write_text(json.dumps(proved, indent=2) + "\n", encoding="utf-8")
         seconds, status = prove(name, flags.runs / f"{name}.txt")
         if status == 0:
             proved[name] = round(seconds)

@@ -1,19 +1,20 @@
 """What real input costs: Multi30k trained as it is and with noise, on its test set as it is and as people would type it.
 
-    python benchmarks/prove_robustness.py [--updates 5000] [--noise 0.3] [--threads 2]
+    python benchmarks/prove_robustness.py [--updates 5000] [--noise 0.3] [--threads 2] [--seeds 1,2,3]
 
-Both take the same number of updates, so that nothing hangs on the clock. Restartable: what is trained or translated is not done
+Both take the same number of updates, so that nothing hangs on the clock, with each seed; scores are means over the seeds. Restartable: what is trained or translated is not done
 again. It ends with status 1 if a promise is not kept.
 """
 
 import argparse
 import random
+import statistics
 import sys
 from pathlib import Path
 
 from prove_commands import compare_bleu, corpora, describe_machine, run, table, translated
 
-from interlingua.corpus.input_noise import SPOILS
+from interlingua.corpus.input_noise import SPOILS, mistype
 from interlingua.corpus.lines import read_lines, write_lines
 
 RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
@@ -32,33 +33,62 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=5_000, help="of each training")
     parser.add_argument("--noise", type=float, default=0.3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", help="train only this one of the two, plain or noise, and leave")
     flags = parser.parse_args()
     print(describe_machine())
     shares = {"plain": 0.0, "noise": flags.noise}
-    for name in shares if flags.only is None else [flags.only]:
-        options = f"--corpus.noise {shares[name]} --training.steps {flags.updates} --training.threads {flags.threads}"
-        options += " --training.minutes 100000"  # not those of the recipe
-        run("train", str(RECIPE), "--run-dir", str(flags.runs / name), *options.split())
+    seeds = flags.seeds.split(",")
+    for seed in seeds:
+        for name in shares if flags.only is None else [flags.only]:
+            options = f"--corpus.noise {shares[name]} --training.steps {flags.updates} --training.threads {flags.threads}"
+            options += (
+                f" --training.seed {seed} --training.minutes 100000"  # not those of the recipe
+            )
+            run("train", str(RECIPE), "--run-dir", f"{flags.runs / name}-{seed}", *options.split())
     if flags.only is not None:
         return
     write_sets(corpora() / "multi30k_en_de" / TEST, flags.runs)
     found = {
-        kind: {name: bleu(flags.runs / name, flags.runs, kind, flags.threads) for name in shares}
+        kind: {
+            name: statistics.fmean(
+                bleu(Path(f"{flags.runs / name}-{seed}"), flags.runs, kind, flags.threads)
+                for seed in seeds
+            )
+            for name in shares
+        }
         for kind in (CLEAN, *SPOILS)
     }
     sys.exit(0 if tell(found) else 1)
 
 
 def write_sets(clean: Path, place: Path) -> None:
-    """Write the test set, and once more for each way to spoil it; typos in a tenth of the words."""
+    """Write the test set, and once more for each way to spoil it; typos in a tenth of all words, those of one letter counted."""
     sources, targets = (read_lines(clean.with_suffix(f".{side}")) for side in ("en", "de"))
     pairs = list(zip(sources, targets, strict=True))
     for kind in (CLEAN, *SPOILS):
         chance = random.Random(f"test {kind}")
-        spoiled = pairs if kind == CLEAN else [SPOILS[kind](*pair, chance) for pair in pairs]
+        if kind == "typos":
+            spoiled = [(with_typos(source, chance), target) for source, target in pairs]
+        else:
+            spoiled = pairs if kind == CLEAN else [SPOILS[kind](*pair, chance) for pair in pairs]
         for side, lines in zip(("en", "de"), zip(*spoiled, strict=True), strict=True):
             write_lines(place / f"{kind}.{side}", list(lines))
+
+
+def with_typos(text: str, chance: random.Random) -> str:
+    """Spoil words one after the other until as many are changed as a tenth of them comes to."""
+    words = text.split(" ")
+    exact = len(words) / 10
+    wanted = int(exact) + (chance.random() < exact - int(exact))
+    order = chance.sample(range(len(words)), len(words))
+    for place in order:
+        if wanted <= 0:
+            break
+        spoiled = mistype(words[place], chance, rate=1.0)
+        wanted -= spoiled != words[place]
+        words[place] = spoiled
+    return " ".join(words)
 
 
 def bleu(model: Path, place: Path, kind: str, threads: int) -> float:
