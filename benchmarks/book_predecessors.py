@@ -225,7 +225,9 @@ def draw_costs(sizes: Architecture, longest: int = 1024) -> Figure:
             panel = panel_at(figure, left, 0.55, 3.2, 2.3)
             for name, colour, work, steps in kinds:
                 curve = work if is_work else steps
-                panel.plot(length, curve, color=colour, linewidth=1.4, label=name)
+                dashed = name.startswith("convolution")  # of width 3, as many steps as a recurrence
+                style = "--" if dashed else "-"
+                panel.plot(length, curve, style, color=colour, linewidth=1.4, label=name)
             panel.set_xscale("log", base=2)
             panel.set_yscale("log", base=10 if is_work else 2)
             panel.xaxis.set_major_formatter("{x:.0f}")

@@ -1,8 +1,8 @@
 """Choices made from the corpus, each with its reason.
 
 Where the configuration says nothing (``None``), sizes, vocabulary, dropout and length of training follow from how
-much text there is and what it looks like. Everything here is a function of the pairs, so a resumed run chooses the
-same again.
+much text there is and what it looks like. Everything here is a function of the pairs and of the configuration, but for the warm-up of a
+run that only the clock ends, for which the threads are counted too; a run keeps what was chosen, and a resumed one begins with that.
 """
 
 from collections import Counter

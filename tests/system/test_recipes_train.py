@@ -13,7 +13,11 @@ from interlingua.translator import Translator
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = ("demo_ro_en", "phonemes", "reverse", "ro_en", "wmt14_en_de_base", "wmt14_en_de_big")
 """Pages of the book train the first three; the corpora or models of the others are large: make prove-ro-en, make prove-wmt14."""
-FIRST = {"pair_classes": "hidden_words"}
+FIRST = {
+    "pair_classes": "hidden_words",
+    "tatoeba_after_gaps": "gaps_en_de",
+    "tanaka_en_ja_frozen": "tatoeba_en_de",
+}
 """What a recipe begins with."""
 LINES = 400
 FEW = (
