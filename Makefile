@@ -160,7 +160,7 @@ prove-word-vectors: $(READY) ## embeddings drawn at random, or vectors of words,
 	$(BIN)/python benchmarks/prove_word_vectors.py
 
 prove-ablation: $(READY) ## each part of the Transformer removed once, three seeds: table and loss curves in runs/ablation (half an hour)
-	$(BIN)/interlingua ablate recipes/demo_ro_en.toml --output runs/ablation
+	$(BIN)/interlingua ablate recipes/demo_ro_en.toml --model.tie none --output runs/ablation
 
 .PHONY: prove-back-translation prove-robustness prove-distill
 prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (two hours and more); needs INTERLINGUA_DATA

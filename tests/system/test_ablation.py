@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
+from interlingua.config_files import load_config
+from interlingua.training.ablation import PARTS, choose_parts, without_parts
 
 SMALL = (
     "--model.encoder-layers=1", "--model.decoder-layers=1", "--model.d-model=16", "--model.d-ff=16", "--model.heads=2",
@@ -72,6 +74,14 @@ def test_a_folder_of_other_runs_is_refused_and_stays_as_it_is(
     assert main([*command, "--steps", "4"]) == 2
     assert "its runs have text of" in capsys.readouterr().err
     assert (output / "table.md").read_text() == table
+
+
+def test_what_a_configuration_does_not_have_is_not_taken_out() -> None:
+    config = load_config(None, {"model.tie": "none", "model.dropout": "0"})
+    names = [each.part for each in without_parts(config, ("positions", "tying", "dropout"))]
+    assert names == ["positions"]
+    whole = without_parts(load_config(None, {}), choose_parts(()))
+    assert [each.part for each in whole] == list(PARTS)
 
 
 def test_all_runs_have_one_highest_learning_rate(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def choose_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_parts(config: RunConfig, parts: Sequence[str]) -> tuple[Variant, ...]:
-    """Return a configuration without each of ``parts`` in turn.
+    """Return a configuration without each of ``parts`` in turn, but for those that it does not have.
 
     Raises:
         ConfigError: a model that is no Transformer.
@@ -152,6 +152,10 @@ def without_parts(config: RunConfig, parts: Sequence[str]) -> tuple[Variant, ...
     variants = []
     for name in parts:
         part, tree = PARTS[name], config.model_dump()
+        if part.changes and all(
+            (tree[section] | values) == tree[section] for section, values in part.changes.items()
+        ):
+            continue
         for section, values in part.changes.items():
             tree[section] |= values
         label = part.label or f"without {name.replace('-', ' ')}"
