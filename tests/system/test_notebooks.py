@@ -45,6 +45,19 @@ def test_a_notebook_runs_and_its_exercises_know_right_from_wrong(
     assert not list((desk / "docs" / "notebooks").iterdir()), "written into the sources"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_whose_exercises_are_open_runs_to_its_end(notebook: Path, desk: Path) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    said = ""
+    for step in steps_of(notebook):
+        codes = [step] if isinstance(step, str) else [step.answered(BLANK), step.check]
+        for code in codes:
+            said += run_code(code, names)
+    assert "Not yet" in said
+    assert "Right" not in said
+
+
 def judged(exercise: Exercise, answer: str, names: dict[str, Any]) -> str:
     run_code(exercise.answered(answer), names)
     return run_code(exercise.check, names)
