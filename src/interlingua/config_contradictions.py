@@ -239,6 +239,11 @@ def _contradictions_in_task(config: RunConfig) -> Iterator[tuple[str, str]]:
     if config.model.kind == "encoder":
         yield from _contradictions_in_labels(config)
         return
+    if corpus.mask != CorpusConfig.model_fields["mask"].default and not config.start.init_from:
+        yield (
+            "corpus.mask",
+            "corpus.mask is for model.kind encoder, which guesses what is hidden; for others there is corpus.denoise",
+        )
     if config.model.kind != "decoder":
         # what a run begins with decides the kind, and is asked later
         if corpus.text and not corpus.denoise and not config.start.init_from:

@@ -144,6 +144,7 @@ def test_a_guessing_run_resumes_to_the_bit_and_replays(place: Path) -> None:
         (f"{GUESS} --model.answers sequence", 2, "corpus.text has none"),
         (f"{GUESS} --corpus.denoise 0.3", 2, "each has an answer of its own"),
         (f"{GUESS} --model.decoder-layers 2", 2, "not encoder"),
+        (f"{GUESS} --corpus.mask 0.3 --model.kind transformer", 2, "there is corpus.denoise"),
         (f"{GUESS} --tokenization.shared false", 2, "are words of the text itself"),
         (f"{TAGS} --model.kind transformer", 2, "model.answers = "),
         (
