@@ -1,5 +1,6 @@
 """Running the commands that a user types, the text they read, and writing down what came out: shared by the scripts here."""
 
+import hashlib
 import json
 import os
 import platform
@@ -89,13 +90,14 @@ def evaluate(model: str, source: Path, reference: Path, *flags: str) -> dict[str
 
 
 def translated(model: Path, source: Path | str, output: Path, *flags: str) -> list[str]:
-    """Return a model's translation of a text, from an earlier start if ``output`` is there and the model is still the same."""
+    """Return a model's translation of a text, from an earlier start if model, text and flags are still the same."""
     known = output.with_name(f"{output.name}.model")
-    weights = weights_sha256(model)
-    if not (output.exists() and known.exists() and known.read_text() == weights):
+    asked = hashlib.sha256(Path(source).read_bytes())
+    asked.update(" ".join((weights_sha256(model), *flags)).encode())
+    if not (output.exists() and known.exists() and known.read_text() == asked.hexdigest()):
         files = ("--input", str(source), "--output", str(output))
         run("translate", str(model), *files, *flags)
-        known.write_text(weights)
+        known.write_text(asked.hexdigest())
     return read_lines(output)
 
 

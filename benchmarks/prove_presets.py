@@ -34,6 +34,8 @@ SIZES = (1_000, 3_000, 10_000, 29_000)
 ALLOWED = 0.5
 """BLEU that the automatic choice may lie below the best of the search."""
 
+CHOSEN_BY = "BLEU of the whole validation text"
+
 PATIENT = "--training.patience 1000"
 """A trial uses its minutes up; when to stop is part of the automatic choice."""
 
@@ -128,7 +130,7 @@ def train(task: Task, run_dir: Path, options: str) -> dict[str, Any]:
     """Train and evaluate, or find it done; return validation and test BLEU with what was chosen."""
     kept = run_dir / "measured.json"
     found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    if found.get("options") != options:
+    if (found.get("options"), found.get("chosen_by")) != (options, CHOSEN_BY):
         langs = (task.source, task.target)
         text = parallel_text(task.train, task.valid, langs)
         fresh = ("--fresh",) if found else ()
@@ -144,6 +146,7 @@ def train(task: Task, run_dir: Path, options: str) -> dict[str, Any]:
         found = {
             "run": str(run_dir),
             "options": options,
+            "chosen_by": CHOSEN_BY,
             "validation": valid["value"],
             "steps": told["steps"],
             "bleu": scores["value"],

@@ -53,7 +53,16 @@ def ablate(
         for value in several
     ]
     if parts or not vary:
-        variants += without_parts(settings, choose_parts(parts))
+        chosen = choose_parts(parts)
+        without = without_parts(settings, chosen)
+        if left_out := set(chosen) - {each.part for each in without}:
+            names = ", ".join(each for each in chosen if each in left_out)
+            if not without and not variants:
+                raise ConfigError(
+                    f"--parts: the configuration has none of {names}; nothing differs"
+                )
+            note(f"not there to be taken out: {names}")
+        variants += without
     found, signal = train_variants(settings, variants, output, seeds=seeds, steps=steps, say=note)
     if signal is not None:
         return 128 + signal

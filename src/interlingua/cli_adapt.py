@@ -47,7 +47,7 @@ def adapt(
     from interlingua.checkpoints.model_folder import load_model_folder
     from interlingua.cli_results import exit_status_of
     from interlingua.requests.remembering import default_folder
-    from interlingua.training.lasting import OldText, find_old_text
+    from interlingua.training.lasting import OldText
     from interlingua.training.lasting import adapt as learn
 
     folder = corrections or default_folder(model)
@@ -58,7 +58,7 @@ def adapt(
             "translate --corrections"
         )
     found = _usable(folder, loaded)
-    old = find_old_text(model, OldText(source, target, keep_source, keep_target), folder)
+    old = OldText(source, target, keep_source, keep_target)
     kept = output or folder / "adapter"
     adapted = learn(
         model, found, old, kept, place=folder, device=machine.device, threads=machine.threads

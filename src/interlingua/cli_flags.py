@@ -100,6 +100,8 @@ class RunFlags:
         from interlingua.config_files import load_config
 
         config = load_config(path, self.to_overrides())
+        if path and "run_dir" not in self.to_overrides():
+            _refuse_a_moved_run(path, config.run_dir)
         if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
@@ -430,3 +432,13 @@ def _join_hyphens(arguments: Sequence[str]) -> list[str]:
         else:
             joined.append(word)
     return joined
+
+
+def _refuse_a_moved_run(path: Path, named: Path | None) -> None:
+    """Raise a ConfigError for the configuration of a run that names another folder: training would begin anew there."""
+    own = path.parent
+    if named and (own / "corpus.lock").is_file() and own.resolve() != named.resolve():
+        raise ConfigError(
+            f"{path}: is of the run in {own} and names another folder, {named}; was it moved? "
+            f"--run-dir {own} goes on with it, --run-dir NAME begins another one"
+        )

@@ -260,7 +260,7 @@ class Translator:
         """Take in what was corrected since the model was opened, or since the last call.
 
         Raises:
-            CorpusError: the file of corrections is damaged; those that were known stay.
+            CorpusError: the file of corrections cannot be read; those that were known stay. A damaged line is passed over.
         """
         if self.corrections is not None:
             self.corrections.refresh(lambda: self.model, self.device)
@@ -747,9 +747,9 @@ class Translator:
         return bool(self.corrections and self.corrections.memory.related(tuple(source)))
 
     def corrected(self, text: str) -> str | None:
-        """Return what was told to be the translation of this very text, None if nothing was; see :meth:`remember`."""
-        sources, _ = self._form.read([text])
-        return self._told(sources[0]) if sources else None
+        """Return what was told to be the translation of a text that is the same to the model, None if nothing was; see :meth:`remember`."""
+        sources, cut = self._form.read([text])
+        return self._told(sources[0]) if sources and not cut else None
 
     def _told(self, source: Sequence[int], target: Sequence[int] | None = None) -> str | None:
         """Return the correction of a source as it was told, if it has one (which is ``target``)."""

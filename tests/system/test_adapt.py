@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
+from interlingua.config import RunConfig
 from interlingua.corpus.lines import read_lines
+from interlingua.training import lasting
 from interlingua.training.lasting import OldText, _weights, find_old_text
 
 Capture = pytest.CaptureFixture[str]
@@ -146,7 +148,9 @@ def test_an_adapter_that_loses_something_is_not_kept(place: Path, capsys: Captur
 
 
 @pytest.mark.slow
-def test_what_made_a_run_robust_is_not_unlearnt(place: Path) -> None:
+def test_what_made_a_run_robust_is_not_unlearnt(
+    place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Path("base/config.toml").read_text(encoding="utf-8")
     assert "\nnoise = 0.0\n" in settings
     Path("base/config.toml").write_text(settings.replace("\nnoise = 0.0\n", "\nnoise = 0.3\n"))
@@ -154,3 +158,15 @@ def test_what_made_a_run_robust_is_not_unlearnt(place: Path) -> None:
         old = find_old_text(Path(model), OldText((), (), (), ()), place)
         assert (old.noise, old.sampling) == (0.3, 0.0)
         assert [path.name for path in old.held_targets] == ["valid.en"]
+    correct([("unu doi", "one two two")])
+    asked: list[RunConfig] = []
+
+    def stop_before_training(config: RunConfig) -> None:
+        asked.append(config)
+        assert main(["adapt", "base"]) == 6  # another one, meanwhile
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lasting, "train", stop_before_training)
+    assert main(["adapt", "base"]) == 130
+    assert (asked[0].corpus.noise, asked[0].tokenization.sampling) == (0.3, 0.0)
+    assert "another interlingua adapt works here" in capsys.readouterr().err

@@ -184,17 +184,21 @@ def test_what_cannot_be_used_does_not_hide_what_could(place: Path, capsys: Captu
     assert run(capsys, *words, SOURCES[1]) == f"{TARGET}\nthe dog!\n"
 
 
-def test_files_are_translated_anew_when_corrections_change(place: Path, capsys: Capture) -> None:
+def test_a_folder_of_files_has_the_corrections_that_it_was_begun_with(
+    place: Path, capsys: Capture
+) -> None:
     Path("in").mkdir()
     Path("in/in.ro").write_text(f"{SOURCE}\n{SOURCES[1]}\n")
     Path("m-corrections").mkdir()
     words = ("translate", "m", "--input", "in", "--output", "out")
     run(capsys, *words)
     correct(capsys)
-    run(capsys, *words, "--corrections", "m-corrections")
-    assert Path("out/in.ro").read_text().splitlines()[0] == TARGET
+    refused(capsys, 2, "or folder of corrections", *words, "--corrections", "m-corrections")
+    words = (*words[:-1], "other", "--corrections", "m-corrections")
     run(capsys, *words)
-    assert TARGET not in Path("out/in.ro").read_text()
+    assert Path("other/in.ro").read_text().splitlines()[0] == TARGET
+    correct(capsys, SOURCES[1], "the dog!")
+    refused(capsys, 2, "or folder of corrections", *words)
 
 
 def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(

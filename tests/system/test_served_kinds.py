@@ -1,5 +1,6 @@
 """Models that do not translate, over HTTP: what stays within a language is asked like any other, and a line is one whole."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,11 @@ def test_a_language_model_and_a_classifier_are_served(
         assert {"source": "en", "target": "en", "models": [0]} in ways
         said = server.post("/translate", q=prompt, source="en", target="en")
         assert said.json == {"translatedText": written.text}
-        assert (
-            "piece"
-            in server.post(
-                "/translate", q=prompt, source="en", target="en", stream=True
-            ).body.decode()
-        )
+        asked = {"q": prompt, "source": "en", "target": "en", "stream": True}
+        lines_told = server.post("/translate", **asked).body.decode().splitlines()
+        told = [json.loads(line[6:]) for line in lines_told if line.startswith("data: ")]
+        assert "".join(each.get("text", "") for each in told) == written.text
+        assert told[-1] == {"translatedText": written.text}
         two = f"{lines[0]}\n{lines[0]}\n"
         classes = server.post("/translate", q=two, source="en", target="class").json
         assert classes["translatedText"].split("\n") == ["animal", "animal", ""]

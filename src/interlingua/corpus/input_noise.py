@@ -43,6 +43,7 @@ _EMOJI = [
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
 _SPACE = re.compile(r"\s+")
+_VOWELS = re.compile("[\u0591-\u05c7\u064b-\u0652]")
 
 Both = tuple[str, str]
 
@@ -128,16 +129,28 @@ def _without_punctuation(source: str, target: str, _: random.Random) -> Both:
 
 
 def _without_accents(source: str, target: str, _: random.Random) -> Both:
-    composed = unicodedata.normalize("NFC", source)
-    return _between_placeholders(composed, lambda piece: "".join(map(_base, piece))), target
+    return _between_placeholders(source, _bare_letters), target
+
+
+def _bare_letters(text: str) -> str:
+    """Take accents from Latin and Greek letters, and the vowel signs of Hebrew and Arabic, which people leave out.
+
+    In other scripts a mark makes another letter (й, が), or is a letter itself.
+    """
+    kept, takes_accents = [], False
+    for sign in unicodedata.normalize("NFD", text):
+        if unicodedata.combining(sign):
+            if takes_accents or _VOWELS.match(sign):
+                continue
+        else:
+            takes_accents = _takes_accents(sign)
+        kept.append(sign)
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 @lru_cache(maxsize=10_000)
-def _base(letter: str) -> str:
-    """Return a Latin or Greek letter without its accents; in other scripts such a mark makes another letter (й, が)."""
-    base = unicodedata.normalize("NFD", letter)[0]
-    name = unicodedata.name(base, "")
-    return base if name.startswith(("LATIN", "GREEK")) else letter
+def _takes_accents(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith(("LATIN", "GREEK"))
 
 
 def _emoji(source: str, target: str, chance: random.Random) -> Both:

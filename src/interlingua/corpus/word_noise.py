@@ -7,7 +7,7 @@ simple ways of the model that wrote them by heart.
 import random
 from dataclasses import dataclass
 
-from interlingua.corpus.words import units_of
+from interlingua.corpus.words import is_inside_a_word, units_of
 
 __all__ = ["FILLER", "WordNoise"]
 
@@ -50,4 +50,8 @@ class WordNoise:
         # Sorting by place + U(0, reach + 1) moves no word further than reach places.
         keys = [place + chance.random() * (self.reach + 1) for place in range(len(blanked))]
         order = sorted(range(len(blanked)), key=keys.__getitem__)
-        return " ".join("".join(blanked[place] for place in order).split())
+        written = ""
+        for place in order:
+            parts = written and is_inside_a_word(written + blanked[place], len(written))
+            written += f"{' ' if parts else ''}{blanked[place]}"
+        return " ".join(written.split())

@@ -97,7 +97,7 @@ class TargetForm:
         choices: Sequence[int] | None = None,
     ) -> None:
         self.forms, self.end_id = forms, end_id
-        self.choices = None if choices is None else list(choices)
+        self.choices = None if choices is None else torch.tensor(choices, dtype=torch.long)
 
     def __call__(
         self, step: Float[Tensor, "R V"], written: Int[Tensor, "R T"], sentences: Int[Tensor, "R"]
@@ -105,13 +105,14 @@ class TargetForm:
         """Leave the given symbol only, the choices where one is free, and the end behind the last."""
         place = written.size(1)
         allowed = step.clone()
+        choices = None if self.choices is None else self.choices.to(step.device)
         for row, sentence in enumerate(sentences.tolist()):
             form = self.forms[sentence]
             given = form[place] if place < len(form) else self.end_id
-            if given is None and self.choices is None:
+            if given is None and choices is None:
                 allowed[row, self.end_id] = NEVER
                 continue
-            left = self.choices if given is None else given
+            left = choices if given is None else given
             allowed[row] = NEVER
             allowed[row, left] = step[row, left]
         return allowed

@@ -29,9 +29,10 @@ KINDS = {
 NEGATIONS = {
     "bg": "не|няма|никой|нищо|никога|нито|без",
     # A prefix says no to a verb, and other words begin alike: of the frequent ones these do not count.
-    "cs": r"(?!(?:neb|nebo|neboť|neboli|nebe|nebi|nebes\w*|nebezp\w+|neděl(?:e|i|í|ní\w*)|než|nemoc\w*|nech(?:[aá]\w*|ť)|nevěst\w*"
-    r"|nemovit\w+|nervó\w+|neteř\w*|netopý\w+|nej(?:en|lepš|víc|vět|men|dřív|prv|star|mlad|krás|rych|rad|vyš|niž|bliž|dál|dél"
-    r"|čast|důlež|hor|sil|nov|obl|znám|spíš)\w*)(?!\w))ne\w*|nic|nikdo|nikdy|nikde|nikam|nijak|nikter\w+|ani|bez|žádn\w+",
+    "cs": r"(?!(?:neb|nebo|neboť|neboli|nebe|nebi|nebes\w*|nebezp\w+|neděl(?:e|i|í|ní\w*)|než|nemoc\w*|nech|nech(?:[aá]\w*|ť|te|me|ej\w*)"
+    r"|nes(?:u|eš|e|eme|ete|ou|l[aoiy]?|oucí\w*|en\w*)|nevěst\w*|nemovit\w+|nerv\w*|nerost\w*|neon\w*|neutr\w*|netw\w+|neteř\w*"
+    r"|netopý\w+|nej(?:en|lepš|víc|vět|men|dřív|prv|star|mlad|krás|rych|rad|vyš|niž|bliž|dál|dél|čast|důlež|hor|sil|nov|obl|znám|spíš)"
+    r"\w*)(?!\w))ne\w*|nic|nič(?:eho|emu|ím|em)|nik(?:do|oho|omu|ým|om|dy|de|am)|nikoliv?|nijak|nikter\w+|ani|bez|žádn\w+",
     "de": r"nicht|nichts|nie|niemals|niemand\w*|kein\w*|weder|nirgends|nirgendwo|ohne",
     "en": r"not|\w*n['’]t|no|never|nobody|nothing|nowhere|none|neither|nor|cannot|without",
     "es": r"no|nunca|nadie|nada|ning[uú]n\w*|jamás|tampoco|ni|sin",

@@ -224,7 +224,11 @@ class RememberedCorrections:
                 latest[each.source] = spell(each, self.tokenizers, self.longest), each.target
             except InterlinguaError as error:
                 unused.append(str(error))
-        return dict(reversed(latest.values())), tuple(unused)
+        found: dict[Spelled, str] = {}
+        for spelled, text in reversed(latest.values()):
+            found.pop(spelled, None)  # another spelling of the same ids, told later, comes later
+            found[spelled] = text
+        return found, tuple(unused)
 
     def _compute(
         self, spelled: Sequence[Spelled], model: Any, device: torch.device

@@ -22,6 +22,8 @@ __all__ = [
 _WORD = re.compile(r"\w")
 _CLAUSE = re.compile(r"[,;:–—،、，；：]\s*")
 _SPACE = re.compile(r"\s+")
+_LONGEST_CORRECTED = 5_000
+"""Characters of a text that may have been corrected whole: a correction has no more tokens than a model reads."""
 _LETTER = re.compile(r"[^\W\d_]")
 
 _Part = tuple[str, str, str]
@@ -63,7 +65,9 @@ async def find_corrections(
     """
     if engine.settings.corrections is None:
         return [None] * len(texts)
-    cores = [text.strip() for text in texts]
+    cores = [text.strip() if len(text) <= _LONGEST_CORRECTED else "" for text in texts]
+    if not any(cores):
+        return [None] * len(texts)
     asked = {"do": "find-corrections", "model": model.number, "texts": cores}
     return [
         None if told is None else text.replace(core, told, 1)
@@ -75,6 +79,11 @@ async def _through(
     engine: Engine, model: ServedModel, texts: Sequence[str], alternatives: int
 ) -> list[Translated]:
     told = await find_corrections(engine, model, texts)
+    if alternatives:  # which only a search has: a single sentence is told there what was corrected
+        told = [
+            None if len(_cut(text, model)) == 1 and is_translatable(model, text) else each
+            for text, each in zip(texts, told, strict=True)
+        ]
     others = [text for text, each in zip(texts, told, strict=True) if each is None]
     found = iter(await _translated(engine, model, others, alternatives))
     return [next(found) if each is None else Translated(each) for each in told]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Worker", "main"]
 
+_NOT_READ = -1
+
 
 def main() -> None:
     """Load the models that the first message names, say so, and serve until standard input ends."""
@@ -70,7 +72,8 @@ class Worker:
         self._max_inspected = 0
         self._views: dict[int, Mix] = {}
         self._unused: dict[int, int] = {}
-        """How many corrections each model cannot use, as it was last told."""
+        """How many corrections each model cannot use, or that they cannot be read, as it was last told."""
+        self._known: SimpleQueue[Message | None] = SimpleQueue()
         self._quick: SimpleQueue[Message | None] = SimpleQueue()
         self._slow: SimpleQueue[Message | None] = SimpleQueue()
 
@@ -147,20 +150,22 @@ class Worker:
 
     def serve(self, requests: BinaryIO) -> None:
         """Answer until ``requests`` ends."""
-        lanes = [Thread(target=lane) for lane in (self._serve_batches, self._serve_in_turn)]
-        for lane in lanes:
-            lane.start()
+        for lane in (self._serve_batches, self._serve_in_turn, self._serve_corrections):
+            Thread(target=lane).start()
+        queues = {"translate": self._quick, "find-corrections": self._known}
         while (message := read_frame(requests)) is not None:
-            is_quick = message["do"] in ("translate", "find-corrections")
-            (self._quick if is_quick else self._slow).put(message)
-        self._quick.put(None)
-        self._slow.put(None)
+            queues.get(message["do"], self._slow).put(message)
+        for queue in (self._quick, self._slow, self._known):
+            queue.put(None)
 
     def _serve_batches(self) -> None:
         while (message := self._quick.get()) is not None:
-            is_plain = message["do"] == "translate"
-            answer = self._translate(message) if is_plain else self._find_corrections(message)
-            self._step(message["id"], answer)
+            self._step(message["id"], self._translate(message))
+
+    def _serve_corrections(self) -> None:
+        """Look texts up beside the batches: nobody waits for a search to be told what is known."""
+        while (message := self._known.get()) is not None:
+            self._step(message["id"], self._find_corrections(message))
 
     def _serve_in_turn(self) -> None:
         """Take one step of each request in turn, so that one that is long holds up none."""
@@ -216,12 +221,15 @@ class Worker:
         translator = self._translators[number]
         try:
             translator.refresh_corrections()
+            told = len(translator.corrections.unused) if translator.corrections else 0
         except CorpusError:  # the file is gone, or not to be read: what was known stays
-            tell_event("corrections-not-read", model=number)
-        unused = len(translator.corrections.unused) if translator.corrections else 0
-        if unused != self._unused.get(number, 0):
-            self._unused[number] = unused
-            tell_event("corrections-unused", model=number, corrections=unused)
+            told = _NOT_READ
+        if told != self._unused.get(number, 0):
+            self._unused[number] = told
+            if told == _NOT_READ:
+                tell_event("corrections-not-read", model=number)
+            else:
+                tell_event("corrections-unused", model=number, corrections=told)
         return translator
 
     def _stream(self, message: Message) -> Iterator[Message]:

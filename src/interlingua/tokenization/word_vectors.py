@@ -5,7 +5,7 @@ that counts words and numbers; the binary form of word2vec has that line, and fl
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from interlingua.tokenization.tokenizer import Tokenizer
 __all__ = ["WordVectors", "read_word_vectors", "words_of"]
 
 _HEADER = re.compile(rb"(\d+) (\d+) *\r?\n")
+_BLANK = re.compile(r"[ \t]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MOST = 65_536
 """Numbers of one vector, and bytes of one word."""
 
@@ -33,6 +35,8 @@ class WordVectors:
     """Numbers of each vector."""
     total: int
     """Words of the whole file."""
+    promised: int | None
+    """Words that its first line tells; None without one. More than there are: the beginning of a file, or what was left of one."""
     vectors: dict[str, NDArray[np.float32]]
     """(width,) by word; of a word that comes twice, the first."""
 
@@ -48,8 +52,9 @@ def read_word_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
         head = file.peek()
         header = _HEADER.match(head)
         if header and _is_binary(head[header.end() :]):
-            return _gather(_binary(file, path), path, wanted)
-        return _gather(_text(file, path, has_header=header is not None), path, wanted)
+            return _gather(_binary(file, path), path, wanted, int(header[1]))
+        promised = int(header[1]) if header else None
+        return _gather(_text(file, path, has_header=header is not None), path, wanted, promised)
 
 
 def words_of(tokenizer: Tokenizer) -> dict[int, str]:
@@ -70,28 +75,35 @@ def _is_binary(after: bytes) -> bool:
     """Tell whether what follows the first line is a word and float32 numbers, not a line of text that ends with a number."""
     line = after.split(b"\n", 1)[0]
     try:
-        text = line.decode("utf-8").strip().replace("\t", " ")
+        text = line.decode("utf-8").rstrip("\r")
     except UnicodeDecodeError:
         return True
-    return not text.isprintable() or not _numbers_at_the_end(text)
+    return _CONTROL.search(text) is not None or not _numbers_at_the_end(_fields(text))
 
 
-def _numbers_at_the_end(line: str) -> int:
+def _fields(line: str) -> list[str]:
+    """Return what blanks part; other spaces are of a word, and may be all of it."""
+    return [each for each in _BLANK.split(line.rstrip("\r\n")) if each]
+
+
+def _numbers_at_the_end(fields: Sequence[str]) -> int:
     """Count the numbers that a line ends with, its first field left out, which is a word.
 
     A word may hold spaces (GloVe has ". . ."), so that they are counted from the right.
     """
-    fields = line.split()[1:]
-    for count, field in enumerate(reversed(fields)):
+    for count, field in enumerate(reversed(fields[1:])):
         try:
             float(field)
         except ValueError:
             return count
-    return len(fields)
+    return max(len(fields) - 1, 0)
 
 
 def _gather(
-    found: Iterator[tuple[str, NDArray[np.float32]]], path: Path, wanted: Collection[str]
+    found: Iterator[tuple[str, NDArray[np.float32]]],
+    path: Path,
+    wanted: Collection[str],
+    promised: int | None,
 ) -> WordVectors:
     wanted, vectors, width, total = set(wanted), {}, 0, 0
     for word, vector in found:
@@ -105,37 +117,32 @@ def _gather(
             vectors[word] = vector
     if not total:
         raise CorpusError(f"{path}: holds no vectors; {_ADVICE}")
-    return WordVectors(width, total, vectors)
+    return WordVectors(width, total, promised, vectors)
 
 
 def _text(
     file: PackedFile, path: Path, *, has_header: bool
 ) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    width, promised, found = 0, 0, 0
+    width = 0
     for line in file.lines():
         where = f"{path}, line {file.line}"
         if has_header and file.line == 1:
-            promised, width = map(int, line.split())
+            width = int(line.split()[1])
             continue
-        text = line.strip()
-        if not text:
+        fields = _fields(line)
+        if not fields:
             continue
-        width = width or _numbers_at_the_end(text)
-        word, *numbers = text.rsplit(None, width) if width else [text, "none"]
+        width = width or _numbers_at_the_end(fields)
+        if width and len(fields) <= width:
+            raise CorpusError(
+                f"{where}: has {len(fields) - 1} numbers where {width} are expected; {_ADVICE}"
+            )
+        word, numbers = " ".join(fields[:-width]), fields[-width:] if width else ["none"]
         try:
             vector = np.array(numbers, dtype=np.float32)
         except ValueError:
             raise CorpusError(f"{where}: is not a word and its numbers; {_ADVICE}") from None
-        if not width or vector.size != width or not word:
-            raise CorpusError(
-                f"{where}: has {vector.size} numbers where {width} are expected; {_ADVICE}"
-            )
-        found += 1
         yield word, vector
-    if found < promised:
-        raise CorpusError(
-            f"{path}: its first line promises {promised:,} words, and it has {found:,}; copy or download it again"
-        )
 
 
 def _binary(file: PackedFile, path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:

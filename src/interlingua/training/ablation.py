@@ -248,7 +248,12 @@ def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
     prints = fingerprint(path for path in map(Path, texts) if path.is_file())
     told |= {"steps": steps, **{f"text of {name}": each["sha256"] for name, each in prints.items()}}
     path = output / SETTINGS
-    if path.exists():
+    has_begun = any(output.glob("runs/*/checkpoints/step-*"))
+    if has_begun and not path.exists():
+        raise ConfigError(
+            f"{output}: has runs and no {SETTINGS} that tells what they have alike; give another --output"
+        )
+    if has_begun:
         try:
             before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -267,8 +272,8 @@ def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
 
 
 def _with_peak(config: RunConfig) -> RunConfig:
-    """Return a configuration that names its highest learning rate."""
-    if config.training.peak_learning_rate is not None:
+    """Return a configuration that names its highest learning rate, where the paper's rule is for its model."""
+    if not _follows_the_paper(config):
         return config
     width = config.model.d_model or PRESETS[config.model.preset or "small"].d_model
     peak = float(f"{paper_peak(width, config.training.warmup_steps or WARMUP):.2g}")
@@ -278,11 +283,17 @@ def _with_peak(config: RunConfig) -> RunConfig:
 
 def _with_peak_of(config: RunConfig, variant: Variant) -> Variant:
     """Give a variant the highest learning rate of ``config``, unless that is what it varies."""
-    if variant.config.training.peak_learning_rate is not None:
+    if not _follows_the_paper(variant.config) or not config.training.peak_learning_rate:
         return variant
     peak = {"peak_learning_rate": config.training.peak_learning_rate}
     training = variant.config.training.model_copy(update=peak)
     return replace(variant, config=variant.config.model_copy(update={"training": training}))
+
+
+def _follows_the_paper(config: RunConfig) -> bool:
+    """Whether the paper's rule would choose the learning rate: of a Transformer or half of one, with fresh weights."""
+    is_ours = config.model.kind in ("transformer", "encoder", "decoder")
+    return is_ours and not config.start.init_from and config.training.peak_learning_rate is None
 
 
 def _train(config: RunConfig, part: str | None) -> int | None:

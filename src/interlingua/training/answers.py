@@ -64,8 +64,8 @@ def check_answers(
     if part == "training":
         raise CorpusError(
             f"line {shards.line(int(unknown[0])):,}: its {what} is not in the vocabulary of answers ({len(unknown):,} such lines), "
-            "which is too small for all, or cuts words into pieces; give a larger tokenization.vocabulary_size, and no "
-            "tokenization.target_kind"
+            "which is too small for all, cuts words into pieces, or is that of an earlier model; give a larger "
+            "tokenization.vocabulary_size and no tokenization.target_kind, or begin with the encoder alone (--encoder-from)"
         )
     say(
         f"{len(unknown):,} validation pairs have a {what} that no training pair has, and no answer to them is right; "

@@ -183,9 +183,12 @@ class TrainingData:
         if self.noise is not None:
             pair = self.pairs[index]
             spoiled = self.noise.apply(pair.source, pair.target, epoch=epoch, pair=index)
-            sides = spoiled and self._cut_both(*spoiled, index, epoch)
-            if sides and max(map(len, sides)) <= longest:  # else it would be cut off on one side
-                return sides
+            if spoiled is not None:
+                source, target = self._cut_both(*spoiled, index, epoch)
+                may_be_cut = not isinstance(self.noise, InputNoise)
+                # What is spoiled beyond its length keeps to the text as it is: else the source would be cut, and not the target.
+                if may_be_cut or max(len(source), len(target)) <= longest:
+                    return source[:longest], target[:longest]
         if not self.sampling:
             return self.shards.source(index).tolist(), self.shards.target(index).tolist()
         pair = self.pairs[index]

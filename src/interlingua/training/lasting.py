@@ -139,7 +139,7 @@ def _write(
 def adapt(
     model: Path,
     corrections: Sequence[Correction],
-    old: OldText,
+    given: OldText,
     output: Path,
     *,
     place: Path,
@@ -153,19 +153,21 @@ def adapt(
     Args:
         model: run folder or model folder.
         corrections: of its languages.
-        old: what is replayed, and what decides.
+        given: what is replayed, and what decides; what is not given is found out, see :func:`find_old_text`.
         output: the adapter folder; what was there stays, unless the new one is kept.
         place: folder for the run, which begins anew each time.
         device: where to compute.
         threads: CPU threads.
 
     Raises:
+        ConfigError: text is neither given nor found.
         CorpusError: text that cannot be used.
         OutputError: a folder that cannot be written, or where another one adapts.
         TrainingError: a loss that is not a number.
     """
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
+        old = find_old_text(model, given, place)
         return _learn(model, corrections, old, output, place, device, threads)
 
 

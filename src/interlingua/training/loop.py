@@ -327,8 +327,15 @@ class Trainer:
                 batches, cursor = next(supply)
                 self.update(batches, cursor, record)
             if self.state.validated != self.state.step != until:
-                self.save(store) if self._is_told_to_stop(stop) else validate()
+                self._end(stop, store, validate)
         return reason
+
+    def _end(self, stop: StopSignal, store: CheckpointStore, validate: Callable[[], None]) -> None:
+        """Validate the last update, which saves it; if the run is told to stop, before or meanwhile, save it only."""
+        if not self._is_told_to_stop(stop):
+            validate()
+        if self.state.validated != self.state.step:
+            self.save(store)
 
     def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
         stream = self.data.batches(self.state.cursor)

@@ -1,6 +1,7 @@
 """An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
 
 from pathlib import Path
+from typing import Any
 
 from interlingua.config import RunConfig
 from interlingua.config_contradictions import contradictions_in
@@ -9,7 +10,7 @@ from interlingua.errors import ConfigError, ModelError, OutputError
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import is_same_start
 
-__all__ = ["earlier_config", "resumed_config", "set_aside"]
+__all__ = ["earlier_config", "fixed_settings", "resumed_config", "set_aside"]
 
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
@@ -18,6 +19,10 @@ MAY_CHANGE = {
     *("peak_learning_rate", "warmup_steps", "clip_norm"),
 }
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
+_OFF = {"clip_norm", "ema", "minutes", "temperature"}
+"""Settings that none switches off; of others it leaves the choice, and a run has chosen."""
+_OF_THE_TEXT = ("noise", "denoise", "denoise_span", "denoise_reach", "mask", "valid_size")
+"""Settings of the corpus that its files do not tell."""
 
 
 def earlier_config(folder: RunFolder) -> RunConfig | None:
@@ -50,6 +55,7 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     earlier = earlier_config(folder)
     if earlier is None or not folder.has_checkpoints():
         return asked
+    _refuse_edits(earlier, folder)
     sections, different = {}, []
     for section in ("corpus", "start", "tokenization", "batching", "model", "training", "decoding"):
         before, now = getattr(earlier, section), getattr(asked, section)
@@ -64,9 +70,11 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
                 free = True
             if name in ("init_from", "encoder_from") and value is not None:
                 free = is_same_start(folder, value)  # it may lie elsewhere now
-            if not free and value is not None:
+            if not free and (value is not None or name in _OFF):
                 different.append(f"{section}.{name} = {getattr(before, name)}, not {value}")
-        taken = {name: value for name, value in changed.items() if value is not None}
+        taken = {
+            name: value for name, value in changed.items() if value is not None or name in _OFF
+        }
         if section == "training" and "epochs" in taken and "steps" not in now.model_fields_set:
             taken["steps"] = None  # the number that followed from the earlier epochs
         sections[section] = before.model_copy(update=taken)
@@ -78,6 +86,52 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     merged = earlier.model_copy(update={"run_dir": folder.path, **sections})
     _refuse_contradictions(merged, folder)
     return merged
+
+
+def fixed_settings(config: RunConfig, folder: RunFolder) -> dict[str, Any]:
+    """Return what no update of a run may change: settings by their full names, and the checksum of each file of its tokenizers."""
+    tree = config.model_dump(mode="json")
+    training = {name: value for name, value in tree["training"].items() if name not in MAY_CHANGE}
+    corpus = {name: tree["corpus"][name] for name in _OF_THE_TEXT}
+    sections = {
+        **{name: tree[name] for name in ("tokenization", "batching", "model")},
+        "training": training,
+        "corpus": corpus,
+    }
+    files = folder.tokenizer_checksums()
+    return {
+        **{
+            f"{part}.{name}": each for part, some in sections.items() for name, each in some.items()
+        },
+        **{f"tokenizer/{name}": checksum for name, checksum in files.items()},
+    }
+
+
+def _refuse_edits(earlier: RunConfig, folder: RunFolder) -> None:
+    """Refuse to go on with a configuration or tokenizer that somebody changed in the run folder since its last start.
+
+    Raises:
+        ConfigError: what the weights were learnt with is no longer there; the message has both values.
+    """
+    try:
+        known = folder.read_settings()
+    except ModelError:
+        return  # it is written again
+    began = known[-1].get("fixed", {}) if known else {}
+    now = fixed_settings(earlier, folder)
+    for name, value in began.items():
+        is_file = name.startswith("tokenizer/")
+        if now.get(name) == value or not (is_file or name in now):
+            continue
+        if is_file:
+            raise ConfigError(
+                f"{folder.path / name}: is not what the run learnt with ({'gone' if name not in now else 'changed'}); "
+                f"copy it from {folder.model}, or use --fresh to start anew"
+            )
+        raise ConfigError(
+            f"{folder.config}: {name} is {now.get(name)}, and the run was started with {value}; put that back, or use --fresh "
+            "to start anew"
+        )
 
 
 def _refuse_contradictions(merged: RunConfig, folder: RunFolder) -> None:

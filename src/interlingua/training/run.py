@@ -41,7 +41,7 @@ from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
-from interlingua.training.resuming import resumed_config, set_aside
+from interlingua.training.resuming import fixed_settings, resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.saved_form import SavedForm
 from interlingua.training.starting import Start, take_weights
@@ -308,8 +308,10 @@ class _Run:
                 dtype=self.trainer.dtype,
                 processes=self.workers.size,
             )
-            training = self.prepared.config.training.model_dump(mode="json")
-            self.folder.keep_settings(self.trainer.state.step, training, environment)
+            config, step = self.prepared.config, self.trainer.state.step
+            training = config.training.model_dump(mode="json")
+            fixed = fixed_settings(config, self.folder)
+            self.folder.keep_settings(step, training, environment, fixed)
         return checkpoint
 
     def _mend_model(self) -> None:
@@ -396,6 +398,11 @@ class _Run:
         """Return where to continue: what the first process found, so that all continue at one place."""
         found = self.store.latest(self.progress.say) if self.workers.is_first else None
         step = self.workers.from_first(found.step if found else None)
+        if step is None and (every := self.store.steps()):
+            raise ModelError(
+                f"{self.folder.checkpoints}: none of the {len(every):,} checkpoints is whole, and the model folder is not to be lost; "
+                "put a whole copy there, or say --fresh, which starts anew and keeps this run under another name"
+            )
         found = self.store.load(step) if step is not None and found is None else found
         if found and "parts" in found.state:  # earlier versions did not tell
             check_parts(self.folder.checkpoints, found.state["parts"], self.trainer.model)

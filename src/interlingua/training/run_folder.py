@@ -1,5 +1,6 @@
 """The run folder: everything that a run writes, and the lock that keeps a second trainer out."""
 
+import hashlib
 import json
 import os
 import platform
@@ -47,6 +48,11 @@ class RunFolder:
         self.model = self.path / "model"
         self.adapter = self.path / "adapter"
         self.comparison = self.path / "comparison.json"
+
+    def tokenizer_checksums(self) -> dict[str, str]:
+        """Return the SHA-256 of each file of the tokenizers; nothing where there are none."""
+        files = sorted(self.tokenizer.iterdir()) if self.tokenizer.is_dir() else []
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     def has_checkpoints(self) -> bool:
         """Tell whether training has begun here."""
@@ -132,13 +138,19 @@ class RunFolder:
         return content
 
     def keep_settings(
-        self, step: int, training: dict[str, Any], environment: dict[str, Any]
+        self,
+        step: int,
+        training: dict[str, Any],
+        environment: dict[str, Any],
+        fixed: dict[str, Any],
     ) -> None:
         """Record by what settings, and where, training goes on after update ``step``, if that has changed.
 
-        ``config.toml`` and ``environment.json`` tell the newest; these lines tell those of every update.
+        ``config.toml`` and ``environment.json`` tell the newest; these lines tell those of every update. ``fixed`` is what no
+        update may change.
         """
         now = {
+            "fixed": fixed,
             "training": {name: training[name] for name in training.keys() - _OF_NO_LOSS},
             "environment": {name: environment[name] for name in MACHINE},
         }
@@ -146,7 +158,7 @@ class RunFolder:
             before = [each for each in self.read_settings() if each["after"] < step]
         except ModelError:
             before = []
-        if before and {name: before[-1][name] for name in now} == now:
+        if before and {name: before[-1].get(name) for name in now} == now:
             return
         lines = [json.dumps(each, sort_keys=True) for each in (*before, {"after": step, **now})]
         write_text(self.settings, "".join(f"{line}\n" for line in lines))

@@ -1,6 +1,5 @@
 """The ids of a run: opened if they are there and fit, written if not, taken up if they were begun."""
 
-import hashlib
 from collections.abc import Callable
 from contextlib import closing
 from itertools import chain, islice
@@ -118,13 +117,14 @@ def _made_from(
     return {
         "corpus": identity,
         "part": part,
-        "tokenizers": _checksums(folder.tokenizer),
+        "tokenizers": folder.tokenizer_checksums(),
         "max_length": encoder.max_length,
         "prefixes": [list(ids) for ids in encoder.prefixes],
         "keep_text": encoder.keep_text,
         "lines_a_chunk": scan.LINES_A_CHUNK,
         # Named only where it is so: the shards of all other runs stay good.
-        **({"answers": encoder.answers} if encoder.answers else {}),
+        **({"tags_words": True} if encoder.answers == "tokens" else {}),
+        **({"classes": True} if encoder.answers == "sequence" else {}),
     }
 
 
@@ -158,10 +158,3 @@ def _write_shards(
         for chunk in encode_chunks(encoder, chunks, tokenizers=tokenizers, workers=workers):
             writer.append(chunk)
         return writer.finish()
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-    }

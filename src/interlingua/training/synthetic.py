@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.cleaning import CleaningJob, clean_corpus
 from interlingua.corpus.lines import read_blocks
+from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.plain_sides import PlainSides
 from interlingua.corpus.word_noise import WordNoise
+from interlingua.corpus.words import units_of
 from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import sentence_bleu, sentence_chrf
 from interlingua.files import replace_file, temporary_neighbour
@@ -169,7 +171,7 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
     choice = _Choice()
     nearness = {"chrf": sentence_chrf, "bleu": sentence_bleu}[job.nearness]
     files = [job.text, job.translated, *([job.reference] if job.reference else [])]
-    held_out = {_plain(line) for line in _read(job.held_out)} if job.held_out else set()
+    held_out = _held_out(job.held_out)
     with chosen.open("w", encoding="utf-8", newline="\n") as file:
         for line, candidates, *reference in _in_step(files):
             found = [
@@ -189,7 +191,16 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
 
 def _goes_round(text: str, line: str) -> bool:
     """Tell whether a translation says the same again and again, and what it translates does not."""
-    return repeats_itself(text.split()) and not repeats_itself(line.split())
+    said, read = ([word for _, word in units_of(each)] for each in (text, line))
+    return repeats_itself(said) and not repeats_itself(read)
+
+
+def _held_out(path: Path | None) -> set[str]:
+    """Return the lines of a validation text, which may be compressed."""
+    if path is None:
+        return set()
+    with PackedFile(path) as file:
+        return {plain for line in file.lines() if (plain := _plain(line))}
 
 
 def _plain(line: str) -> str:

@@ -19,7 +19,7 @@ from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
-from interlingua.tokenization.word_vectors import read_word_vectors, words_of
+from interlingua.tokenization.word_vectors import WordVectors, read_word_vectors, words_of
 
 __all__ = ["NAME", "keep_word_vectors", "take_word_vectors"]
 
@@ -110,6 +110,13 @@ def _read(file: Path, side: str, tokenizer: Tokenizer, d_model: int) -> tuple[_R
     rows = _Rows(torch.tensor(list(known)), torch.from_numpy(np.stack(list(known.values()))))
     remark = (
         f"{len(known):,} of {tokenizer.vocabulary_size:,} tokens of the {side} begin with vectors of {file} "
-        f"({found.total:,} words)"
+        f"({found.total:,} words{_missing(found)})"
     )
     return rows, remark
+
+
+def _missing(found: WordVectors) -> str:
+    """Say so if a file has fewer words than its first line promises."""
+    if found.promised is None or found.promised <= found.total:
+        return ""
+    return f" of the {found.promised:,} that its first line promises: is it the whole file?"

@@ -7,13 +7,13 @@ import pytest
 from interlingua.evaluation.changes import NEGATIONS
 
 SAY_NO = {
-    "cs": "není nebyl nebude nejsem nejde nedělá nechci nemám nejel nic nikdo nikdy ani bez žádný",
+    "cs": "není nebyl nebude nejsem nejde nedělá nechci nemám nejel nic nikdo nikdy ani bez žádný nikoho nikomu ničeho nikoli nesmí nesedí",
     "fr": "ne n'est jamais rien aucune sans",
     "en": "not don't never nobody",
     "de": "nicht kein keine ohne",
 }
 DO_NOT = {
-    "cs": "nebo neboť nebe neděle nemocnice nechal nejlepší než nejen neteř nitka",
+    "cs": "nebo neboť nebe neděle nemocnice nechal nejlepší než nejen neteř nitka nese nesou nesl nesoucí nech nechte nervy neonový neutrální",
     "fr": "personne pas negation",
     "en": "knot noon",
     "de": "nichtig nieder",
