@@ -61,12 +61,13 @@ class Row:
     must: float
     reach: float
     environment: tuple[tuple[str, str], ...] = ()
+    vocabulary: int = 8_000
 
 
 ROWS = [
     Row("base", "base", "bf16", "all", 2.5, 3.5),
     Row("small", "small", "bf16", "all", 2.5, 4.0),
-    Row("tiny", "tiny", "bf16", "all", 3.0, 5.0),
+    Row("tiny", "tiny", "bf16", "all", 3.0, 5.0, vocabulary=10_000),
     Row("base, fp32", "base", "fp32", "fp32", 1.3, 1.6),
     Row("small, AVX2", "small", "fp32", "fp32", 1.3, 1.6, tuple(LAPTOP.items())),
     Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
@@ -80,24 +81,28 @@ def main() -> None:
     """Make the batches and the environments, run the rounds, print and record the table."""
     arguments = _read_arguments()
     machine = describe_machine()
-    print(machine)
+    tell(machine)
     if not has_bfloat16():
-        print(
+        tell(
             "no instructions for bfloat16: every row is measured in float32, and shares are of that peak"
         )
     with tempfile.TemporaryDirectory() as scratch:
-        batches = Path(scratch) / "batches.json"
-        write_batches(batches, corpora() / "multi30k_en_de")
+        of_size = {
+            size: Path(scratch) / f"batches-{size}.json"
+            for size in {row.vocabulary for row in rows_here()}
+        }
+        for size, path in of_size.items():
+            write_batches(path, corpora() / "multi30k_en_de", size)
         pythons = {name: environment_of(name, peer) for name, peer in PEERS.items()}
         found, others = [], []
         for row in rows_here():
             if not arguments.rows or row.name in arguments.rows:
-                found.append(measure_row(row, batches, pythons, arguments))
+                found.append(measure_row(row, of_size[row.vocabulary], pythons, arguments))
                 beside = requirements_of(found[-1])
                 others += beside
                 record_row(row.name, table_of(found[-1:], beside), arguments)
         if not arguments.rows or PROCESSES in arguments.rows:
-            others.append(measure_processes(batches, arguments))
+            others.append(measure_processes(of_size[Row.vocabulary], arguments))
             record_row(PROCESSES, table_of([], others[-1:]), arguments)
     if arguments.json:
         print(json.dumps({"machine": machine, "rows": found, "others": others}, indent=2))
@@ -138,8 +143,13 @@ def _read_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
-    """Cut Multi30k into ids with a joint BPE of 8,000, and the ids into batches of at most 4,096 tokens a side."""
+def tell(words: str) -> None:
+    """Print what is not the result, which stands alone on standard output."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def write_batches(path: Path, corpus: Path, vocabulary: int, number: int = 40) -> None:
+    """Cut Multi30k into ids with a joint BPE, and the ids into batches of at most 4,096 tokens a side."""
     import numpy as np
 
     from interlingua.batching.order import epoch_order
@@ -151,7 +161,7 @@ def write_batches(path: Path, corpus: Path, number: int = 40) -> None:
     tokenizer = train_tokenizer(
         sources + targets,
         kind="bpe",
-        vocabulary_size=8000,
+        vocabulary_size=vocabulary,
         normalization="nfkc",
         lowercase=False,
         byte_level=False,
@@ -195,7 +205,7 @@ def environment_of(name: str, peer: Peer) -> Path:
     folder = ROOT / ".benchmarks" / peer.script.removesuffix(".py")
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
-        print(f"installing {name} ...", flush=True)
+        tell(f"installing {name} ...")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install = [str(python), "-m", "pip", "install", "--quiet", "torch==2.13.0", *peer.packages]
         subprocess.run(install, check=True)
@@ -218,15 +228,14 @@ def run(
         lines = done.stderr.strip().splitlines() or ["no message"]
         named = (line for line in reversed(lines) if "Error" in line.partition(":")[0])
         last = next(named, lines[-1])
-        print(f"  {script} {mode}: failed: {last}", flush=True)
+        tell(f"  {script} {mode}: failed: {last}")
         return {"tokens_a_second": 0.0, "failed": last}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    print(
+    tell(
         f"  {row.name:12} {script:22} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
         f"{found['peak_bytes'] / 1e6:6,.0f} MB  loss {found['loss']:.3f}  "
         f"start {found['start_seconds']:.0f} s, warm-up {found['warmup_seconds']:.0f} s "
-        f"({time.monotonic() - started:.0f} s in all)",
-        flush=True,
+        f"({time.monotonic() - started:.0f} s in all)"
     )
     return found
 
@@ -279,6 +288,7 @@ def measure_row(
         "systems": {
             " ".join(system): {
                 "tokens_a_second": spread(speeds[system]),
+                "ratio": spread(ratios_of(speeds[ours][: len(speeds[system])], speeds[system])),
                 "runs": len(rounds[system]),
                 "peak_bytes": max(one.get("peak_bytes", 0) for one in rounds[system]),
                 "version": rounds[system][0].get("version", rounds[system][0].get("torch", "")),
@@ -340,7 +350,7 @@ def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str,
             lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
             speeds.append(json.loads(lines[-1])["tokens_a_second"] if lines else 0.0)
         ratios.append(speeds[1] / speeds[0] if speeds[0] else 0.0)
-        print(f"  {PROCESSES}: {speeds[0]:,.0f} alone, {speeds[1]:,.0f} together", flush=True)
+        tell(f"  {PROCESSES}: {speeds[0]:,.0f} alone, {speeds[1]:,.0f} together")
     found = spread(ratios)
     return {
         "name": "base, two processes of one thread against one (torchrun, gloo)",
@@ -366,18 +376,20 @@ def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     lines = []
     if rows:
         lines = [
-            "| row | system | target tokens/s (median, range) | peak memory | start, warm-up |",
-            "|---|---|---|---|---|",
+            "| row | system | target tokens/s (median, range) | ours is so many times as fast | peak memory | start, warm-up |",
+            "|---|---|---|---|---|---|",
         ]
     for row in rows:
         for name, system in row["systems"].items():
             if system["failed"]:
-                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | | |")
+                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | | | |")
                 continue
-            speed = system["tokens_a_second"]
+            speed, ratio = system["tokens_a_second"], system["ratio"]
+            times = f"{ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
+            times = "" if name == row["ours"] else times
             lines.append(
                 f"| {row['name']} | {name} {system['version']} | {speed['median']:,.0f} "
-                f"({speed['low']:,.0f} to {speed['high']:,.0f}; {system['runs']} runs) | {system['peak_bytes'] / 1e6:,.0f} MB | "
+                f"({speed['low']:,.0f} to {speed['high']:,.0f}; {system['runs']} runs) | {times} | {system['peak_bytes'] / 1e6:,.0f} MB | "
                 f"{system['start_seconds']:.0f} s, {system['warmup_seconds']:.0f} s |"
             )
     if rows:

@@ -1,0 +1,121 @@
+"""A run goes on with what it was begun with: what somebody changed in its folder is told, and nothing of it is lost."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from small_runs import REPEATABLE, refused, run, sentences, write_text
+
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.cli import main
+from interlingua.training.validation import Validator
+
+SIZES = "--model.d-model 16 --model.d-ff 16 --model.heads 2 --model.encoder-layers 1 --model.decoder-layers 1 --model.dropout 0"
+TRAIN = (
+    f"train --source text.en --target text.fr {SIZES} {REPEATABLE} --tokenization.kind word --batching.batch-tokens 300 "
+    "--training.validate-every 4 --training.validate-sentences 2 --training.ema 0.9 --run-dir run"
+)
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of eight updates, which would go on to twelve."""
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    run(f"{TRAIN} --training.steps 8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ("batch_tokens = 300", "batch_tokens = 200"),
+        ("label_smoothing = 0.1", "label_smoothing = 0.0"),
+        ("d_model = 16", "d_model = 32"),
+        ("\nseed = 1", "\nseed = 2"),
+    ],
+)
+def test_a_configuration_that_was_edited_in_the_run_is_refused_with_both_values(
+    begun: Path, setting: str, other: str, capsys: Capture
+) -> None:
+    config = Path("run/config.toml")
+    text = config.read_text(encoding="utf-8")
+    assert text.count(setting) == 1
+    config.write_text(text.replace(setting, other), encoding="utf-8")
+    before = {path: path.read_bytes() for path in Path("run").rglob("*.*") if path.is_file()}
+    name, value = other.strip().split(" = ")
+    for command in ("train run/config.toml --training.steps 12", f"{TRAIN} --training.steps 12"):
+        status, line = refused(command, capsys)
+        assert status == 2
+        assert f"{name} is {value}, and the run was started with {setting.split(' = ')[1]}" in line
+    assert {p: p.read_bytes() for p in Path("run").rglob("*.*") if p.is_file()} == before
+
+
+def test_a_tokenizer_that_changed_or_is_gone_is_refused(begun: Path, capsys: Capture) -> None:
+    path = Path("run/tokenizer/tokenizer.json")
+    if not path.exists():
+        path = next(Path("run/tokenizer").glob("*.json"))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"cat", b"cet", 1))
+    assert path.read_bytes() != whole
+    status, line = refused(f"{TRAIN} --training.steps 12", capsys)
+    assert (status, "is not what the run learnt with (changed); copy it from" in line) == (2, True)
+    path.unlink()
+    assert (
+        "is not what the run learnt with (gone)"
+        in refused(f"{TRAIN} --training.steps 12", capsys)[1]
+    )
+    shutil.copyfile(Path("run/model") / path.name, path)
+    run(f"{TRAIN} --training.steps 12")
+
+
+def test_none_switches_off_or_is_refused_like_any_other_value(begun: Path, capsys: Capture) -> None:
+    status, line = refused(f"{TRAIN} --training.steps 12 --training.ema none", capsys)
+    assert (status, "training.ema = 0.9, not None" in line) == (2, True)
+    run(f"{TRAIN} --training.steps 12 --training.clip-norm none")
+    assert '# clip_norm = "none"' in Path("run/config.toml").read_text() or (
+        'clip_norm = "none"' in Path("run/config.toml").read_text()
+    )
+
+
+def test_where_no_checkpoint_is_whole_nothing_begins_over_the_run(
+    begun: Path, capsys: Capture
+) -> None:
+    for path in Path("run/checkpoints").glob("step-*/model.safetensors"):
+        path.write_bytes(path.read_bytes()[:-1])
+    kept = {p: p.read_bytes() for p in (Path("run/metrics.jsonl"), *Path("run/model").iterdir())}
+    capsys.readouterr()
+    assert main(f"{TRAIN} --training.steps 12".split()) == 5
+    told = capsys.readouterr().err
+    assert told.count("is passed over") == 2
+    assert "checkpoints is whole, and the model folder is not to be lost" in told
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_run_that_was_moved_does_not_begin_anew_elsewhere(begun: Path, capsys: Capture) -> None:
+    Path("run").rename("moved")
+    status, line = refused("train moved/config.toml --training.steps 12", capsys)
+    assert (status, "was it moved? --run-dir moved goes on with it" in line) == (2, True)
+    assert not Path("run").exists()
+    run("train moved/config.toml --training.steps 12 --run-dir moved")
+    assert CheckpointStore(Path("moved/checkpoints"), keep=5).steps()[-1] == 12
+
+
+def test_a_signal_in_the_last_validation_loses_no_update(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = Validator.measure
+
+    def stop_at_the_end(self: Validator, *judged: object) -> object:
+        os.kill(os.getpid(), signal.SIGTERM)
+        found = measure(self, *judged)  # type: ignore[arg-type]
+        assert found is None
+        return found
+
+    monkeypatch.setattr(Validator, "measure", stop_at_the_end)
+    assert main(f"{TRAIN} --training.steps 11 --training.validate-every 100".split()) == 143
+    assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 11
