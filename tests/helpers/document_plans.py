@@ -45,7 +45,7 @@ NOT_RUN = {
 
 SHOWN = {
     "README.md: Trained for": "interlingua demo",
-    "docs/guides/descendants.md: 7,025,664 parameters": "the block before",
+    "docs/guides/descendants.md: 2,861,056 parameters": "the block before",
     "docs/guides/fine-tune.md: chosen: ": "the block before",
     "docs/guides/predecessors.md: step 250: validation loss 0.163": "the first block",
     "docs/guides/predecessors.md: step 250: validation loss 0.137": "the first block",

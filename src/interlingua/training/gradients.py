@@ -106,7 +106,13 @@ class GradientOfUpdate:
         return self.objective.no_sync()
 
     def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
-        largest = max(range(len(batches)), key=lambda i: batches[i].source.numel())
+        """Halve the batch with most padded tokens on both sides; a single pair only where there is nothing else."""
+
+        def size(place: int) -> tuple[bool, int]:
+            batch = batches[place]
+            return len(batch.pair_ids) > 1, batch.source.numel() + batch.target_in.numel()
+
+        largest = max(range(len(batches)), key=size)
         batch = batches[largest]
         parts = halves(batch)
         self.say(

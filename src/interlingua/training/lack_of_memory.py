@@ -7,12 +7,14 @@ from interlingua.errors import TrainingError
 
 __all__ = ["halves", "is_lack_of_memory"]
 
+_WORDS = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "MPS backend out of memory")
+
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Recognise it: on a CPU torch raises a plain RuntimeError."""
-    return isinstance(
-        error, MemoryError | torch.OutOfMemoryError
-    ) or "can't allocate memory" in str(error)
+    """Recognise it: on a CPU, and where a library of the device is refused memory, torch raises a plain RuntimeError."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return any(words in str(error) for words in _WORDS)
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:
