@@ -24,7 +24,7 @@ from interlingua.evaluation.systems import TestSet
 
 TOKENS = "--tokenization.kind bpe --tokenization.vocabulary-size 8000 --tokenization.shared true"
 RATE = "--training.peak-learning-rate 0.0015"
-"""Of weights that begin fresh; what begins with a model chooses a gentler one."""
+"""Of every way: to translate is another task than to fill gaps, and the gentler rate of fine-tuning leaves BLEU behind."""
 SCRATCH, LONGER, PRETRAINED = "from scratch", "from scratch, all the time", "pretrained, then tuned"
 
 
@@ -58,7 +58,7 @@ def main() -> None:
         for name, flags, minutes in (
             (SCRATCH, fresh, asked.minutes),
             (LONGER, fresh, asked.minutes + asked.pretrain_minutes),
-            (PRETRAINED, f"--init-from {base}", asked.minutes),
+            (PRETRAINED, f"--init-from {base} {RATE}", asked.minutes),
         ):
             run_dir = asked.folder / f"{name.replace(',', '').replace(' ', '-')}-{seed}"
             train(run_dir, pairs, f"{flags} {regular} --training.seed {seed}", minutes, asked)
