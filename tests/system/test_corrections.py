@@ -193,12 +193,12 @@ def test_a_folder_of_files_has_the_corrections_that_it_was_begun_with(
     words = ("translate", "m", "--input", "in", "--output", "out")
     run(capsys, *words)
     correct(capsys)
-    refused(capsys, 2, "or folder of corrections", *words, "--corrections", "m-corrections")
+    refused(capsys, 2, "corrections are one", *words, "--corrections", "m-corrections")
     words = (*words[:-1], "other", "--corrections", "m-corrections")
     run(capsys, *words)
     assert Path("other/in.ro").read_text().splitlines()[0] == TARGET
     correct(capsys, SOURCES[1], "the dog!")
-    refused(capsys, 2, "or folder of corrections", *words)
+    refused(capsys, 2, "corrections are one", *words)
 
 
 def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(

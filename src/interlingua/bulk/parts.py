@@ -173,7 +173,7 @@ class FileJob:
             return
         if self._record.read_text(encoding="utf-8") != self._identity:
             raise ConfigError(
-                f"{self._record}: tells that {self.output} was begun with another text, model, option or folder of corrections than now; "
+                f"{self._record}: tells that {self.output} was begun with another text, model or option than now (corrections are one); "
                 f"give another --output, or remove {self.output.parent} to begin again"
             )
 
