@@ -57,7 +57,7 @@ test-runtimes: runtimes ## exports opened by transformers.js in Node.js, by Chro
 
 .PHONY: test-browser
 test-browser: $(BROWSER_READY) ## the page in Chromium, on a desk and on a phone (minutes)
-	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser $(SPREAD)
+	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser
 
 check: $(READY) ## format, lint, types, imports, spelling, and that every test can be collected
 	$(BIN)/ruff format --check .
