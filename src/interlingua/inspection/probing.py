@@ -196,9 +196,8 @@ def _read_words(
         batch = kept[begin : begin + _BATCH]
         encoded = _encode(translator, [ids for _, ids, _, _ in batch])
         for row, (number, _, owner, words) in enumerate(batch):
-            nth = (
-                begin + row
-            )  # among those that are asked about, or all held-out ones might be left out
+            # Counted among those that are asked about: else all that are held out might be left out.
+            nth = begin + row
             for word in sorted(set(owner)):
                 of_word = [at for at, each in enumerate(owner) if each == word]
                 vectors.append(encoded[:, row, of_word].mean(1))

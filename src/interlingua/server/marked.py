@@ -82,16 +82,12 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
         Refusal: too much waits already, or the model cannot do it.
     """
     told = await find_corrections(engine, model, ["" if run.nodes else run.text for run in runs])
-    right = iter(
-        [
-            escape_like(each, run.entities)
-            for run, each in zip(runs, told, strict=True)
-            if each is not None
-        ]
-    )
     others = [run for run, each in zip(runs, told, strict=True) if each is None]
     found = iter(await _translate_uncorrected(engine, model, others))
-    return [next(found) if each is None else next(right) for each in told]
+    return [
+        next(found) if each is None else escape_like(each, run.entities)
+        for run, each in zip(runs, told, strict=True)
+    ]
 
 
 async def _translate_uncorrected(
