@@ -191,7 +191,7 @@ class BestSoFar:
         return is_as_good and validation.loss <= 1.01 * self.loss
 
     def _bleu_of(self, validation: Validation) -> float:
-        return 0.0 if self.by_loss else validation.bleu
+        return 0.0 if self.by_loss or validation.too_short_for_bleu else validation.bleu
 
     def reason_to_stop(self, patience: int) -> str | None:
         """Say why training should end now, if it should."""

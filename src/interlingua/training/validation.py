@@ -43,14 +43,18 @@ class Validation:
     directions: dict[str, float] = field(default_factory=dict)
     """BLEU of each pair of languages, if the model has several; ``bleu`` and ``chrf`` are then means, in which every pair
     counts alike."""
+    too_short_for_bleu: bool = False
+    """Whether no reference has four words: the best translations have BLEU 0 then, and only useless ones, too long, have more."""
 
     def record(self) -> dict[str, Any]:
         """Return its figures for ``metrics.jsonl``."""
         figures = asdict(self)
-        directions = figures.pop("directions")
+        directions, too_short = figures.pop("directions"), figures.pop("too_short_for_bleu")
         found: dict[str, Any] = {name: round(value, 4) for name, value in figures.items()}
         if directions:
             found["directions"] = {name: round(value, 4) for name, value in directions.items()}
+        if too_short:
+            found["too_short_for_bleu"] = True
         return found
 
     def in_words(self) -> str:
@@ -121,6 +125,7 @@ class Validator:
         bleu = [corpus_bleu(said, [told], tokenize=share.tokenize) for share, said, told in found]
         exact = sum(a == b for _, *both in found for a, b in zip(*both, strict=True))
         sentences = sum(map(len, references))
+        highest = [corpus_bleu(told, [told], tokenize=share.tokenize) for share, _, told in found]
         several = zip(self.shares, bleu, strict=True) if len(self.shares) > 1 else ()
         validation = Validation(
             loss=loss,
@@ -129,6 +134,7 @@ class Validator:
             exact=100.0 * exact / sentences,
             sentences=sentences,
             directions={share.name: value for share, value in several},
+            too_short_for_bleu=not any(highest),
         )
         return validation, [text for said in outputs for text in said]
 

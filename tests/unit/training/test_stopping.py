@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ def test_the_best_translations_are_those_with_the_highest_bleu() -> None:
     assert not best.update(2, validation(9.0, 2.0))
     assert best.update(3, validation(11.0, 2.5))
     assert (best.bleu, best.loss, best.step) == (11.0, 2.0, 3)
+
+
+def test_where_no_reference_has_four_words_the_loss_decides() -> None:
+    best = BestSoFar()
+    assert best.update(1, replace(validation(0.5, 3.0), too_short_for_bleu=True))
+    assert best.update(2, replace(validation(0.0, 1.0), too_short_for_bleu=True))
+    assert best.step == 2
 
 
 def test_patience_is_used_up_only_when_neither_bleu_nor_loss_gets_better() -> None:
