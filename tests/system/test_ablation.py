@@ -116,7 +116,7 @@ def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_pa
     output = tmp_path / "ablation"
     interlingua = str(Path(sys.executable).with_name("interlingua"))
     command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
-    command += ["--parts", "positions", "--seeds", "1", "--steps", "600"]
+    command += ["--parts", "positions", "--seeds", "1", "--steps", "300"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as stopped:
         deadline = time.monotonic() + 120
         while not [*output.glob("runs/*/metrics.jsonl")]:

@@ -16,6 +16,7 @@ from web_server import Site, cut_off, serve, status
 
 from interlingua.cli import main
 from interlingua.corpus.download import Entry, list_test_sets
+from interlingua.corpus.transfer import fetch
 from interlingua.errors import DownloadError
 
 Capture = pytest.CaptureFixture[str]
@@ -112,7 +113,14 @@ def test_what_is_here_is_not_fetched_again_and_what_was_damaged_is(
     assert Path("data/Test.ro-en.ro").read_bytes() == RO
 
 
-def test_a_broken_transfer_is_taken_up_by_the_same_command(site: Site, capsys: Capture) -> None:
+def test_a_broken_transfer_is_taken_up_by_the_same_command(
+    site: Site, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_waiting = {"pause": lambda _: None}
+    monkeypatch.setattr(
+        "interlingua.corpus.download.fetch",
+        lambda *args, **named: fetch(*args, **named | without_waiting),
+    )
     site.faults = [lambda answer: answer.serve(), *[cut_off(20)] * 6]
     assert download(site) == 9
     told = capsys.readouterr()

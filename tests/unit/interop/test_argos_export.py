@@ -17,6 +17,7 @@ for name in argos_export.PACKAGES:
     pytest.importorskip(name, reason=f"needs the export extra: {name}")
 
 
+@pytest.mark.unchecked
 def test_every_token_score_and_text_is_the_same_there(
     make_folder: Callable[..., Path], tmp_path: Path
 ) -> None:

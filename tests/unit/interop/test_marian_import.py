@@ -107,6 +107,7 @@ def test_ids_logits_and_translations_are_those_of_transformers(tmp_path: Path, n
             assert all(each.text in texts for each in short)
 
 
+@pytest.mark.unchecked
 def test_an_imported_model_works_like_one_trained_here(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
