@@ -74,6 +74,13 @@ MAKES_STOCK = "[docs/guides/decoding.md]"
 """The page that needs the two models, trained for minutes, which many other pages share."""
 
 
+def _place(item: pytest.Item) -> int:
+    """Tell whether a test comes first, where it stands, or last: pages would wait for what the first one makes."""
+    if item.nodeid.endswith(MAKES_STOCK):
+        return 0
+    return 2 if item.path.name in ("test_documents_run.py", "test_book_figures.py") else 1
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if asks_for_slow(config):
@@ -81,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
                 item.add_marker(pytest.mark.slow)
         items[:] = [item for item in items if not item.get_closest_marker("proof")]
-        items.sort(key=lambda item: not item.nodeid.endswith(MAKES_STOCK))  # before anybody waits
+        items.sort(key=_place)
         return
     if config.getoption("markexpr"):
         return
