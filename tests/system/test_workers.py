@@ -314,7 +314,7 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
 
 
 @pytest.mark.slow
-def test_sigterm_in_an_update_without_end_leaves_in_time_with_the_work_before_it(
+def test_sigterm_in_a_first_update_without_end_leaves_in_time(
     tmp_path: Path, corpus: list[str]
 ) -> None:
     run = tmp_path / "run"
@@ -333,7 +333,7 @@ def test_sigterm_in_an_update_without_end_leaves_in_time_with_the_work_before_it
     assert "stopped by SIGTERM in the middle of its work" in output
     assert "Traceback" not in output.partition("torch/distributed")[0]
     assert took < 12
-    assert sorted(path.name for path in (run / "checkpoints").glob("step-*")) == ["step-0"]
+    assert not [*run.glob("checkpoints/step-*")]  # no update was made: there is nothing to save
 
 
 @contextmanager

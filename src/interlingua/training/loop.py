@@ -38,6 +38,8 @@ LOG_EVERY = 20
 LOG_SECONDS = 20.0
 """Updates between two records, and seconds between two signs of life: a large model on a CPU must not be silent
 for minutes, but what is recorded does not depend on the clock."""
+NUMBERS_SAVED = 8e6
+"""Parameters a second, about, that are saved on a busy laptop: twelve bytes each, hashed, written, and read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Trainer:
         self.is_whole = True
         """False while they change, and after an exception in the middle of it."""
         self.state = TrainState()
+        self.saved: TrainState | None = None
+        """Where training stood when it was last saved or loaded."""
         self.best = BestSoFar(by_loss=data.learns_from_text)
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -120,6 +124,7 @@ class Trainer:
             skipped_in_a_row=state.get("skipped_in_a_row", 0),
             losses=tuple(state.get("losses", ())),
         )
+        self.saved = self.state
         self.best = BestSoFar(**state["best"])
 
     def save(self, store: CheckpointStore) -> None:
@@ -137,6 +142,7 @@ class Trainer:
                 moments | means,
                 asdict(self.state) | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
             )
+            self.saved = self.state
 
     @contextmanager
     def _rescued(self, stop: StopSignal, store: CheckpointStore) -> Iterator[None]:
@@ -148,7 +154,9 @@ class Trainer:
         if self.learner is not self.model:
             yield
         elif self.workers.is_first:
-            with stop.rescued_by(lambda: self._rescue(store), self.changing):
+            numbers = sum(each.numel() for each in parameters_of(self.model).values())
+            takes = numbers / NUMBERS_SAVED
+            with stop.rescued_by(lambda: self._rescue(store), self.changing, takes=takes):
                 yield
         else:
             with stop.rescued_by(lambda: None, nullcontext(), follows=True):
@@ -160,7 +168,7 @@ class Trainer:
                     raise SystemExit(128 + stop.number) from None
 
     def _rescue(self, store: CheckpointStore) -> None:
-        if self.is_whole:
+        if self.is_whole and self.state not in (self.saved, TrainState()):
             self.save(store)
 
     @property

@@ -20,6 +20,8 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 RESCUE_SECONDS = 4.0
 """A run that was told to stop and is still busy after so long is saved by another thread: what told it may not wait
 more than ten seconds in all."""
+SAFE_SECONDS = 8.0
+"""By then all must be saved: where saving takes long, the other thread waits less."""
 PERFECT_VALIDATIONS = 3
 FEWEST_SENTENCES = 50
 """So many validations in a row without a single wrong sentence, of no fewer sentences, end the training."""
@@ -47,17 +49,19 @@ class StopSignal:
         save: Callable[[], None],
         changing: AbstractContextManager[Any],
         *,
+        takes: float = 0.0,
         follows: bool = False,
     ) -> Iterator[None]:
         """Save and leave even if the block, once told to stop, does not come to an end in time.
 
         One update of a large model, a compiler, or a slow disk can keep the main thread for minutes, and then it
-        looks at no flag. Another thread hears the signal, waits ``RESCUE_SECONDS``, calls ``save``, and ends the
+        looks at no flag. Another thread hears the signal, waits ``RESCUE_SECONDS`` or less, calls ``save``, and ends the
         process with the status of a stop.
 
         Args:
             save: writes what must not be lost; it runs in another thread, while the block goes on.
             changing: a lock that the block holds whenever what ``save`` writes does not belong together.
+            takes: seconds that ``save`` takes, about.
             follows: another process saves for this one, which gives it time to, and leaves without a word.
         """
         if self._pipe is None:
@@ -65,7 +69,8 @@ class StopSignal:
             return
         reading, writing = self._pipe
         over = threading.Event()
-        rescue = partial(_rescue, save, changing, over, reading, follows=follows)
+        patience = min(RESCUE_SECONDS, max(0.5, SAFE_SECONDS - takes))
+        rescue = partial(_rescue, save, changing, over, reading, patience, follows=follows)
         watch = threading.Thread(target=rescue, daemon=True)
         watch.start()
         try:
@@ -81,6 +86,7 @@ def _rescue(
     changing: AbstractContextManager[Any],
     over: threading.Event,
     reading: int,
+    patience: float,
     *,
     follows: bool,
 ) -> None:
@@ -88,11 +94,11 @@ def _rescue(
     number = 0
     while number not in STOPS and not over.is_set():
         number = os.read(reading, 1)[0]
-    if over.wait(1.5 * RESCUE_SECONDS if follows else RESCUE_SECONDS):
+    if over.wait(1.5 * RESCUE_SECONDS if follows else patience):
         return
     with changing:  # a save that is under way may be all that the block still has to do
         pass
-    if over.wait(RESCUE_SECONDS / 4):
+    if over.wait(patience / 4):
         return
     with changing:
         if over.is_set():
