@@ -30,7 +30,7 @@ def main() -> None:
     write_pair_classes()
     guessing = asked.folder / "hidden-words"
     train("hidden_words", guessing, f"--training.minutes {asked.minutes}", asked)
-    fresh = f"--start.encoder-from none {TOKENS} --model.preset tiny --training.peak-learning-rate 0.002"
+    fresh = f"--start.encoder-from none {TOKENS} --model.preset tiny --model.norm pre --training.peak-learning-rate 0.0007"
     ways = {
         SCRATCH: ("pair_classes", fresh),
         "encoder, hidden words first": ("pair_classes", f"--encoder-from {guessing}"),

@@ -101,6 +101,9 @@ def main() -> None:
         "--steps", type=int, help="updates of each training, instead of its recipe's"
     )
     parser.add_argument("--threads", type=int, help="of each training")
+    parser.add_argument(
+        "--pairs-only", action="store_true", help="write the pairs that recipes learn from, no more"
+    )
     parser.add_argument("--folder", type=Path, default=Path("runs/tasks"))
     asked = parser.parse_args()
     print(describe_machine())
@@ -111,6 +114,8 @@ def main() -> None:
         write_summaries()
     if "marks" in chosen:
         write_marks()
+    if asked.pairs_only:
+        return
     rows: list[list[str]] = []
     for task in tasks():
         if task.recipe in chosen:

@@ -31,7 +31,7 @@ def ablate(
     Args:
         config: configuration file (TOML); flags win over it.
         output: folder for runs, tables and curves.
-        parts: which parts; by default all, or none with --vary. May be repeated.
+        parts: which parts, with commas between or --parts repeated; by default all, or none with --vary.
         vary: SECTION.KEY=VALUE,VALUE,...: train with each of these values instead. May be repeated; each is varied alone.
         seeds: runs of each, with seeds 1 to N.
         steps: updates of each run.
@@ -53,7 +53,7 @@ def ablate(
         for value in several
     ]
     if parts or not vary:
-        chosen = choose_parts(parts)
+        chosen = choose_parts([name for each in parts for name in each.split(",")])
         without = without_parts(settings, chosen)
         if left_out := set(chosen) - {each.part for each in without}:
             names = ", ".join(each for each in chosen if each in left_out)

@@ -26,8 +26,7 @@ def describe_training(result: TrainResult) -> str:
     lines = [f"{result.reason} after {result.steps:,} steps, {result.seconds:,.0f} seconds"]
     if found := result.validation:
         lines.append(
-            f"validation: loss {found.loss:.3f}, BLEU {found.bleu:.2f}, chrF {found.chrf:.2f}, "
-            f"{found.exact:.1f} % exact"
+            f"validation: loss {found.loss:.3f}, {found.in_words()}, {found.exact:.1f} % exact"
         )
     if result.differences:
         lines += describe_differences(result.differences)

@@ -92,7 +92,8 @@ def pack(
         return None
     if not possible:
         raise ConfigError(
-            f"dtype {wanted} is for a model of the usual parts on a CPU, not searched plainly; leave it out"
+            f"dtype {wanted} is for the kernels, which are for a Transformer of the usual parts on a CPU, and not for "
+            f"{'a plain search' if plain else 'this model'}; leave it out"
         )
     here = ", ".join(precisions()) or "none: there is no C++ compiler (c++ or g++)"
     raise ConfigError(f"this machine has no kernels for {wanted} (it has {here}); leave dtype out")

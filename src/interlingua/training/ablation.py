@@ -22,6 +22,7 @@ from typing import Any
 from rich.console import Console
 
 from interlingua.checkpoints.model_folder import BuildModel
+from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
 from interlingua.corpus.fingerprint import fingerprint
@@ -349,6 +350,6 @@ def _read(run: _Job, steps: int) -> Outcome:
         validation,
         parameters=sum(each.numel() for each in weights.values()),
         vocabulary=sum(sides.values()),
-        seconds=max((each["seconds"] for each in training), default=0.0),
+        seconds=CheckpointStore(folder.checkpoints, keep=1).load(steps).state["seconds"],
         curve=tuple((each["step"], each["loss"]) for each in training),
     )

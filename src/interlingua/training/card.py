@@ -26,8 +26,8 @@ def write_card(
     """Say what the model does, what it was trained on, and how well it did on validation data."""
     model = config.model
     scores = (
-        f"validation loss {validation.loss:.3f} nats a token, BLEU {validation.bleu:.2f}{validation.in_words()}, "
-        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
+        f"validation loss {validation.loss:.3f} nats a token, {validation.in_words()}, "
+        f"exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
         if validation
         else "not validated yet"
     )

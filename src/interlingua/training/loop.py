@@ -388,9 +388,8 @@ class Trainer:
 
 def _in_words(step: int, validation: Validation, is_best: bool) -> str:
     return (
-        f"step {step:,}: validation loss {validation.loss:.3f}, BLEU {validation.bleu:.2f}{validation.in_words()}, "
-        f"chrF {validation.chrf:.2f}, exact {validation.exact:.1f} %"
-        + (" (best so far)" if is_best else "")
+        f"step {step:,}: validation loss {validation.loss:.3f}, {validation.in_words()}, "
+        f"exact {validation.exact:.1f} %" + (" (best so far)" if is_best else "")
     )
 
 

@@ -58,9 +58,10 @@ class Validation:
         return found
 
     def in_words(self) -> str:
-        """Name BLEU of each pair of languages, if there are several."""
+        """Tell BLEU, where it says something, that of each pair of languages if there are several, and chrF."""
         named = ", ".join(f"{name} {value:.2f}" for name, value in self.directions.items())
-        return f" ({named})" if named else ""
+        bleu = f"BLEU {self.bleu:.2f}{f' ({named})' if named else ''}, "
+        return f"{'' if self.too_short_for_bleu else bleu}chrF {self.chrf:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
