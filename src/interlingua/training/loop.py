@@ -38,7 +38,7 @@ LOG_EVERY = 20
 LOG_SECONDS = 20.0
 """Updates between two records, and seconds between two signs of life: a large model on a CPU must not be silent
 for minutes, but what is recorded does not depend on the clock."""
-NUMBERS_SAVED = 8e6
+NUMBERS_SAVED = 7e6
 """Parameters a second, about, that are saved on a busy laptop: twelve bytes each, hashed, written, and read back."""
 
 
