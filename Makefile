@@ -31,7 +31,7 @@ setup: $(READY) ## make the environment in .venv
 demo: $(READY) ## train a Romanian-English translator on the embedded corpus and try it
 	$(BIN)/interlingua demo
 
-test: $(READY) ## the tests; seven minutes on two new cores, twenty on two old ones
+test: $(READY) ## the tests; seven minutes on two new cores, seventeen on two old ones
 	$(BIN)/python -m pytest -q $(SPREAD)
 
 test-full: $(READY) ## slower laws, more cases

@@ -113,7 +113,6 @@ def test_the_pieces_of_a_stream_joined_are_the_translation(translator, beam_size
 
 
 @pytest.mark.unchecked
-@pytest.mark.unchecked
 def test_many_threads_and_an_event_loop_get_the_same_answers(translator):
     texts = ["abc", "b", "Zq!"]
     wanted = translator.translate(texts, check=True, force=["Z"])
