@@ -4,6 +4,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,18 @@ class Validator:
         self.interrupted = interrupted
         self.plain = plain
 
+    @cached_property
+    def references(self) -> list[list[str]]:
+        """The targets of each share as the tokenizer would give them back."""
+        target = self.translator.tokenizers.target
+        return [[target.normalise(pair.target) for pair in share.pairs] for share in self.shares]
+
+    @cached_property
+    def too_short_for_bleu(self) -> bool:
+        """Whether no reference has four words, so that even itself has BLEU 0."""
+        both = zip(self.shares, self.references, strict=True)
+        return not any(corpus_bleu(told, [told], tokenize=share.tokenize) for share, told in both)
+
     def measure(self, model: EncoderDecoder) -> tuple[Validation, list[str]] | None:
         """Return the figures and the translations, or None if the run was told to stop meanwhile."""
         model.eval()
@@ -118,15 +131,10 @@ class Validator:
                 outputs = [self._translate(share) for share in self.shares]
         finally:
             model.train()
-        target = self.translator.tokenizers.target
-        references = [
-            [target.normalise(pair.target) for pair in share.pairs] for share in self.shares
-        ]
-        found = list(zip(self.shares, outputs, references, strict=True))
+        found = list(zip(self.shares, outputs, self.references, strict=True))
         bleu = [corpus_bleu(said, [told], tokenize=share.tokenize) for share, said, told in found]
         exact = sum(a == b for _, *both in found for a, b in zip(*both, strict=True))
-        sentences = sum(map(len, references))
-        highest = [corpus_bleu(told, [told], tokenize=share.tokenize) for share, _, told in found]
+        sentences = sum(map(len, self.references))
         several = zip(self.shares, bleu, strict=True) if len(self.shares) > 1 else ()
         validation = Validation(
             loss=loss,
@@ -135,7 +143,7 @@ class Validator:
             exact=100.0 * exact / sentences,
             sentences=sentences,
             directions={share.name: value for share, value in several},
-            too_short_for_bleu=not any(highest),
+            too_short_for_bleu=self.too_short_for_bleu,
         )
         return validation, [text for said in outputs for text in said]
 
