@@ -16,7 +16,7 @@ from interlingua.corpus.packed import PackedFile
 from interlingua.errors import CorpusError
 from interlingua.tokenization.tokenizer import Tokenizer
 
-__all__ = ["WordVectors", "read_word_vectors", "words_of"]
+__all__ = ["WordVectors", "read_width", "read_word_vectors", "words_of"]
 
 _HEADER = re.compile(rb"(\d+) (\d+) *\r?\n")
 _BLANK = re.compile(r"[ \t]+")
@@ -49,12 +49,21 @@ def read_word_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
             holds a number that is not finite.
     """
     with PackedFile(path, keep_bytes=True) as file:
-        head = file.peek()
-        header = _HEADER.match(head)
-        if header and _is_binary(head[header.end() :]):
-            return _gather(_binary(file, path), path, wanted, int(header[1]))
-        promised = int(header[1]) if header else None
-        return _gather(_text(file, path, has_header=header is not None), path, wanted, promised)
+        found, promised = _open(file, path)
+        return _gather(found, path, wanted, promised)
+
+
+def read_width(path: Path) -> int:
+    """Return how many numbers the first vector of a file has; nothing else of it is read.
+
+    Raises:
+        CorpusError: the file is missing, holds no vectors, or is of another form.
+    """
+    with PackedFile(path, keep_bytes=True) as file:
+        first = next(_open(file, path)[0], None)
+    if first is None:
+        raise CorpusError(f"{path}: holds no vectors; {_ADVICE}")
+    return first[1].size
 
 
 def words_of(tokenizer: Tokenizer) -> dict[int, str]:
@@ -69,6 +78,18 @@ def words_of(tokenizer: Tokenizer) -> dict[int, str]:
         for token, (word, ids) in enumerate(zip(spelled, cut, strict=True))
         if word and ids == [token]
     }
+
+
+def _open(
+    file: PackedFile, path: Path
+) -> tuple[Iterator[tuple[str, NDArray[np.float32]]], int | None]:
+    """Return the words and vectors of a file of any form, and how many its first line promises."""
+    head = file.peek()
+    header = _HEADER.match(head)
+    if header and _is_binary(head[header.end() :]):
+        return _binary(file, path), int(header[1])
+    promised = int(header[1]) if header else None
+    return _text(file, path, has_header=header is not None), promised
 
 
 def _is_binary(after: bytes) -> bool:

@@ -24,6 +24,7 @@ from interlingua.training.starting import (
     recall_start,
     refuse_sampling,
 )
+from interlingua.training.word_vectors import check_word_vectors
 
 __all__ = ["choose_fine_tuning", "inherit", "open_start"]
 
@@ -45,18 +46,21 @@ def open_start(
 ) -> Start | None:
     """Return what is to be known of the starting model: from the run, once it has begun, else from the model.
 
-    What does not fit the model is refused here, before anything is written.
+    What does not fit the model is refused here, and so are vectors of words that cannot be read, before anything is written.
 
     Raises:
         ConfigError: the model lies in the run itself, or something is asked for that it does not have.
         ModelError: it is missing or damaged.
-        CorpusError: the text to keep cannot be read.
+        CorpusError: the text to keep, or vectors of words, cannot be read.
     """
     asked = config.start
     model = asked.init_from or asked.encoder_from
+    has_begun = folder.has_checkpoints() and not fresh
+    if not has_begun:
+        check_word_vectors(asked, config.model.d_model)
     if model is None:
         return None
-    if folder.has_checkpoints() and not fresh:
+    if has_begun:
         return recall_start(folder)
     place = model.resolve()
     if folder.path.resolve() in (place, *place.parents):

@@ -19,9 +19,14 @@ from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
-from interlingua.tokenization.word_vectors import WordVectors, read_word_vectors, words_of
+from interlingua.tokenization.word_vectors import (
+    WordVectors,
+    read_width,
+    read_word_vectors,
+    words_of,
+)
 
-__all__ = ["NAME", "keep_word_vectors", "take_word_vectors"]
+__all__ = ["NAME", "check_word_vectors", "keep_word_vectors", "take_word_vectors"]
 
 NAME = "word_vectors.safetensors"
 
@@ -36,6 +41,19 @@ class _Rows:
     """(N,), int64."""
     vectors: Tensor
     """(N, D), float32."""
+
+
+def check_word_vectors(start: StartConfig, d_model: int | None) -> None:
+    """Look at the beginning of the files that ``start`` names, before a corpus is read and a vocabulary learnt.
+
+    Raises:
+        ConfigError: vectors of another width than the model, if that is given.
+        CorpusError: a file is missing, or of another form.
+    """
+    for side in _SIDES:
+        file: Path | None = getattr(start, f"{side}_vectors")
+        if file is not None:
+            _fit(f"start.{side}_vectors = {file}", read_width(file), d_model)
 
 
 def keep_word_vectors(
@@ -87,16 +105,20 @@ def take_word_vectors(model: EncoderDecoder, path: Path) -> None:
             table[ids.to(table.device)] = (vectors.to(table) * factor).to(table.dtype)
 
 
+def _fit(key: str, width: int, d_model: int | None) -> None:
+    if d_model is not None and width != d_model:
+        raise ConfigError(
+            f"{key}: its vectors have {width} numbers and model.d_model is {d_model}; give --model.d-model "
+            f"{width}, with model.heads that divide it, or vectors of {d_model} numbers"
+        )
+
+
 def _read(file: Path, side: str, tokenizer: Tokenizer, d_model: int) -> tuple[_Rows, str]:
     key = f"start.{side}_vectors = {file}"
     words = words_of(tokenizer)
     wanted = {form for word in words.values() for form in (word, word.lower())}
     found = read_word_vectors(file, wanted)
-    if found.width != d_model:
-        raise ConfigError(
-            f"{key}: its vectors have {found.width} numbers and model.d_model is {d_model}; give --model.d-model "
-            f"{found.width}, with model.heads that divide it, or vectors of {d_model} numbers"
-        )
+    _fit(key, found.width, d_model)
     known = {
         token: found.vectors[word if word in found.vectors else word.lower()]
         for token, word in words.items()

@@ -11,7 +11,7 @@ import pytest
 
 from interlingua.errors import CorpusError
 from interlingua.tokenization.train import train_tokenizer
-from interlingua.tokenization.word_vectors import read_word_vectors, words_of
+from interlingua.tokenization.word_vectors import read_width, read_word_vectors, words_of
 
 WORDS = {"casă": [1.5, -2.0, 3.25], "the": [0.0, 1e-20, -4.0], "\U0001f600": [7.0, 8.0, 9.0]}
 
@@ -46,6 +46,7 @@ def test_every_form_holds_the_same(tmp_path: Path, form: str) -> None:
     path.write_bytes(FORMS[form])
     found = read_word_vectors(path, [*WORDS, "absent"])
     assert (found.width, found.total, set(found.vectors)) == (3, 3, set(WORDS))
+    assert read_width(path) == 3
     for word, numbers in WORDS.items():
         np.testing.assert_array_equal(found.vectors[word], np.array(numbers, dtype=np.float32))
 

@@ -107,7 +107,7 @@ def test_without_vectors_the_same_run_begins_elsewhere(tmp_path: Path, vectors: 
             "its vectors have 3 numbers and model.d_model is 8; give --model.d-model 3",
         ),
         (f"haus {'1 ' * D}\n", "holds none of the "),
-        ("one 1 2\ntwo 1\n", "glove.txt, line 2: has 1 numbers where 2 are expected"),
+        (f"one {'1 ' * D}\ntwo 1\n", f"glove.txt, line 2: has 1 numbers where {D} are expected"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(
@@ -120,9 +120,17 @@ def test_vectors_that_do_not_fit_are_refused(
     assert not (tmp_path / "run/checkpoints").exists()
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_before_a_vocabulary_is_learnt(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"nowhere\.txt"):
         train(config(tmp_path, source_vectors=str(tmp_path / "nowhere.txt")))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_has_begun_goes_on_without_the_file(tmp_path: Path, vectors: Path) -> None:
+    asked = config(tmp_path, source_vectors=str(vectors))
+    train(asked)
+    vectors.unlink()
+    train(asked)
 
 
 def test_a_model_to_begin_with_has_embeddings_of_its_own(tmp_path: Path, vectors: Path) -> None:
