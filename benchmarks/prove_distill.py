@@ -11,8 +11,9 @@ from pathlib import Path
 from prove_commands import corpora, describe_machine, first_pairs, parallel_text, run
 
 from interlingua.corpus.lines import read_lines
+from interlingua.decoding.held_model import Precision
 from interlingua.evaluation.significance import compare
-from interlingua.translator import Precision, Translator
+from interlingua.translator import Translator
 
 TEST = "test_2016_flickr"
 TEXT = "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared true --batching.batch-tokens 4096"

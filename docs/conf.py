@@ -1,5 +1,6 @@
 """How Sphinx builds the site: ``make docs``; a warning is an error there."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -28,14 +29,16 @@ suppress_warnings = ["ref.python"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
+# A page a room, not a module: the theme writes the list of all pages into each. Read here, because the options of
+# ``apidoc_modules`` do not reach such pages (Sphinx 9).
+os.environ["SPHINX_APIDOC_OPTIONS"] = "members,show-inheritance"
 apidoc_modules = [
     {
         "path": "../src/interlingua",
         "destination": "api",
-        "separate_modules": True,
+        "separate_modules": False,
         "include_private": False,
         "exclude_patterns": ["../src/interlingua/cli*", "../src/interlingua/__main__.py"],
-        "automodule_options": {"members", "show-inheritance"},
     }
 ]
 autodoc_typehints = "signature"

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from interlingua.config import RunConfig
     from interlingua.errors import InterlinguaError
     from interlingua.model.transformer import Transformer
+    from interlingua.requests.translation import Translation
     from interlingua.training.run import train
-    from interlingua.translator import Translation, Translator
+    from interlingua.translator import Translator
 
 __version__ = "0.1.0"
 
@@ -38,7 +39,7 @@ _HOMES = {
     "InterlinguaError": "interlingua.errors",
     "RunConfig": "interlingua.config",
     "Transformer": "interlingua.model.transformer",
-    "Translation": "interlingua.translator",
+    "Translation": "interlingua.requests.translation",
     "Translator": "interlingua.translator",
     "train": "interlingua.training.run",
 }

@@ -63,7 +63,7 @@ from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 from interlingua.tokenization.tokenizer import refuse_surrogates
 
-__all__ = ["Precision", "Translation", "Translator"]
+__all__ = ["Translator"]
 
 WINDOW = 2_000
 """Lines that a stream is sorted within: enough for batches of one length, little to hold in memory."""

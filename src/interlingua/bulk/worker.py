@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.bulk.parts import Part
+from interlingua.decoding.held_model import Precision
 from interlingua.requests.request import TranslateOptions
 from interlingua.requests.translation import Translation
-from interlingua.translator import Precision, Translator
+from interlingua.translator import Translator
 
 __all__ = ["LineForm", "Recipe", "Worker", "open_translator", "scored_line"]
 

@@ -8,6 +8,7 @@ import pytest
 from interlingua.config import StartConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
+from interlingua.requests.translation import Translation
 from interlingua.training.comparison import (
     MOST_SENTENCES,
     Difference,
@@ -18,7 +19,7 @@ from interlingua.training.comparison import (
     texts_to_compare,
     write_differences,
 )
-from interlingua.translator import Translation, Translator
+from interlingua.translator import Translator
 
 PAIRS = [SentencePair(f"s {n}", f"the target number {n} is here", n + 1) for n in range(40)]
 
