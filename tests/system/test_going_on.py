@@ -1,15 +1,19 @@
 """A run goes on with what it was begun with: what somebody changed in its folder is told, and nothing of it is lost."""
 
+import math
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from interruption import outcome
 from small_runs import REPEATABLE, refused, run, sentences, write_text
 
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.cli import main
+from interlingua.training.gradients import GradientOfUpdate
 from interlingua.training.validation import Validator
 
 SIZES = "--model.d-model 16 --model.d-ff 16 --model.heads 2 --model.encoder-layers 1 --model.decoder-layers 1 --model.dropout 0"
@@ -119,3 +123,44 @@ def test_a_signal_in_the_last_validation_loses_no_update(
     monkeypatch.setattr(Validator, "measure", stop_at_the_end)
     assert main(f"{TRAIN} --training.steps 11 --training.validate-every 100".split()) == 143
     assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 11
+
+
+def test_an_error_in_the_middle_loses_no_update(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    shutil.copytree("run", "begun")
+    run(f"{TRAIN} --training.steps 12")
+    Path("run").rename("whole")
+    Path("begun").rename("run")
+    compute, updates = GradientOfUpdate.compute, []
+
+    def fail_at_the_third(self: GradientOfUpdate, *asked: object) -> object:
+        updates.append(asked)
+        if len(updates) == 3:
+            raise RuntimeError("something broke")
+        return compute(self, *asked)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GradientOfUpdate, "compute", fail_at_the_third)
+        assert main(f"{TRAIN} --training.steps 12".split()) != 0
+    assert "something broke" in capsys.readouterr().err
+    assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 10
+    run(f"{TRAIN} --training.steps 12")
+    found, wanted = outcome(Path("run")), outcome(Path("whole"))
+    for name in ("metrics.jsonl", "samples.jsonl", "model/model.safetensors"):
+        assert found[name] == wanted[name]
+
+
+def test_what_an_endless_loss_led_to_is_not_saved_over_what_was_sound(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    compute = GradientOfUpdate.compute
+
+    def endless(self: GradientOfUpdate, *asked: object) -> object:
+        found = compute(self, *asked)  # type: ignore[arg-type]
+        return replace(found, loss=math.inf, suspects=(1,))
+
+    monkeypatch.setattr(GradientOfUpdate, "compute", endless)
+    status, line = refused(f"{TRAIN} --training.steps 12 --training.non-finite stop", capsys)
+    assert (status, "the loss is inf" in line) == (7, True)
+    assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 8

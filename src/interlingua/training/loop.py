@@ -17,7 +17,7 @@ from interlingua.checkpoints.model_folder import parts_of
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
-from interlingua.errors import TrainingError
+from interlingua.errors import OutputError, TrainingError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
@@ -99,7 +99,7 @@ class Trainer:
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
-        """False while they change, and after an exception in the middle of it."""
+        """False while they change or are recorded, and after an exception in the middle of it."""
         self.state = TrainState()
         self.saved: TrainState | None = None
         """Where training stood when it was last saved or loaded."""
@@ -167,6 +167,25 @@ class Trainer:
                         raise
                     raise SystemExit(128 + stop.number) from None
 
+    @contextmanager
+    def _kept_on_error(self, store: CheckpointStore) -> Iterator[None]:
+        """Save the last finished update before an error ends the run, unless the disk or the weights may be what is wrong.
+
+        Of several processes the first one saves. Where the model is divided all would have to, and an error is one's own.
+        """
+        try:
+            yield
+        except OutputError:
+            raise
+        except Exception:
+            is_sound = self.state.skipped_in_a_row == 0
+            if is_sound and self.workers.is_first and self.learner is self.model:
+                try:
+                    self._rescue(store)
+                except Exception as another:  # it does not hide the first
+                    self.say(f"the last finished update could not be saved either: {another}")
+            raise
+
     def _rescue(self, store: CheckpointStore) -> None:
         if self.is_whole and self.state not in (self.saved, TrainState()):
             self.save(store)
@@ -225,8 +244,8 @@ class Trainer:
                 target_tokens=self.state.target_tokens + num_tokens,
                 losses=(*self.state.losses, measured.loss) if is_counted else self.state.losses,
             )
-            self.is_whole = True
             record(measured)
+            self.is_whole = True
         if hopeless:
             raise hopeless
         self.learner.zero_grad(set_to_none=True)
@@ -301,6 +320,7 @@ class Trainer:
             self._gather()
             measured = validator.measure(self.judged) if self.workers.is_first else None
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
+                self.is_whole = measured is None
                 if measured:
                     validation, outputs = measured
                     is_best = self.take_in(validation, metrics)
@@ -310,6 +330,7 @@ class Trainer:
                     self.state = replace(self.state, seconds=seconds)
                     on_validation(validation, is_best)
                     progress.say(_in_words(self.state.step, validation, is_best))
+                    self.is_whole = True
                 told = (self.state, self.best, measured is not None)
                 self.state, self.best, is_measured = self.workers.from_first(told)
                 if is_measured:  # else the run was told to stop, and is saved at its end
@@ -326,7 +347,7 @@ class Trainer:
         meter.restart(self.state)
         supply = self._groups()
         every = self.config.validate_every or 1000
-        with self._rescued(stop, store):
+        with self._rescued(stop, store), self._kept_on_error(store):
             while (reason := self._finished(stop, until)) is None:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()
