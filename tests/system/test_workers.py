@@ -358,3 +358,37 @@ def wait_for(folder: Path, pattern: str) -> None:
 def workers_of(launcher: int) -> list[int]:
     children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     return sorted(int(child) for child in children)
+
+
+ALONE = """
+import sys, time
+from pathlib import Path
+import torch
+from interlingua.training.workers import join_workers
+found = Path(sys.argv[1])
+with join_workers(torch.device("cpu"), 2.0) as workers:
+    for way in "it works", "it fails":
+        with workers.first_alone():
+            if workers.is_first:
+                time.sleep(5.0)
+                if way == "it fails":
+                    raise ValueError(way)
+                found.touch()
+            else:
+                assert found.exists(), "did not wait"
+        print(way, workers.total(1.0), flush=True)
+"""
+
+
+def test_the_first_process_may_work_alone_for_longer_than_a_silent_one_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
+    launcher = command(2)[: command(2).index("-m", 2)]
+    with launched([*launcher, str(script), str(tmp_path / "found")]) as running:
+        output, _ = running.communicate(timeout=90)
+    assert output.count("it works 2.0") == 2, output
+    assert "it fails 2.0" not in output
+    assert "ValueError: it fails" in output
+    assert "another process of this run ended or did not answer within 2 s" in output

@@ -318,7 +318,8 @@ class Trainer:
         def validate() -> None:
             started = time.monotonic()
             self._gather()
-            measured = validator.measure(self.judged) if self.workers.is_first else None
+            with self.workers.first_alone():
+                measured = validator.measure(self.judged) if self.workers.is_first else None
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 self.is_whole = measured is None
                 if measured:

@@ -1,7 +1,7 @@
 """A run, from files to a model folder, in the order that data passes."""
 
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,31 +103,32 @@ def train(
             console = Console(quiet=True)
         progress = TrainingProgress(console or Console(stderr=True))
         folder = RunFolder(run_dir_of(config))
-        if not workers.is_first:
-            workers.wait()  # the first process prepares the corpus
-        fresh = fresh and workers.is_first and not is_restarted()
-        if not fresh:
-            config = resumed_config(config, folder)
-        start = open_start(config, folder, fresh=fresh, build_model=build_model)
-        corpus = (
-            None
-            if config.corpus.embedded
-            else read_corpus(config, folder, progress.say, writes=workers.is_first, fresh=fresh)
-        )
-        if fresh and (old := set_aside(folder.path)):
-            progress.say(f"{folder.path}: the earlier run is now {old}")
-        with folder.locked() if workers.is_first else nullcontext():
-            prepared = prepare_locked(
-                config,
-                folder,
-                corpus,
-                start=start,
-                device=device,
-                say=progress.say,
-                writes=workers.is_first,
-            )
-            if workers.is_first:
-                workers.wait()
+        with ExitStack() as held:
+            with workers.first_alone():  # it prepares the corpus
+                fresh = fresh and workers.is_first and not is_restarted()
+                if not fresh:
+                    config = resumed_config(config, folder)
+                start = open_start(config, folder, fresh=fresh, build_model=build_model)
+                corpus = (
+                    None
+                    if config.corpus.embedded
+                    else read_corpus(
+                        config, folder, progress.say, writes=workers.is_first, fresh=fresh
+                    )
+                )
+                if fresh and (old := set_aside(folder.path)):
+                    progress.say(f"{folder.path}: the earlier run is now {old}")
+                if workers.is_first:
+                    held.enter_context(folder.locked())
+                prepared = prepare_locked(
+                    config,
+                    folder,
+                    corpus,
+                    start=start,
+                    device=device,
+                    say=progress.say,
+                    writes=workers.is_first,
+                )
             return _Run(prepared, device, progress, workers, build_model).go()
 
 
@@ -202,9 +203,11 @@ class _Run:
         log = self._open_log()
         with listen_for_stop() as stop, self.progress, closing(log):
             validator = self._validator(stop)
-            if (start := self.prepared.start) and start.is_whole and self.workers.is_first:
-                with stop.rescued_by(lambda: None, nullcontext()):
-                    self._ask_starting_model(start, stop)
+            start = self.prepared.start
+            with self.workers.first_alone():
+                if start and start.is_whole and self.workers.is_first:
+                    with stop.rescued_by(lambda: None, nullcontext()):
+                        self._ask_starting_model(start, stop)
             differences: tuple[Difference, ...] = ()
             reason = self.trainer.run(
                 metrics=log,
@@ -215,15 +218,17 @@ class _Run:
                 stop=stop,
                 on_validation=self._keep,
             )
-            if not self.workers.is_first:
-                pass
-            elif not stop():
-                with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
-                    self._average(validator)
-                    differences = self._compare(stop)
-            elif not self.folder.model.exists():
-                self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
-            self.workers.wait()
+            with self.workers.first_alone():
+                if not self.workers.is_first:
+                    pass
+                elif not stop():
+                    with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
+                        self._average(validator)
+                        differences = self._compare(stop)
+                elif not self.folder.model.exists():
+                    self._write_model(
+                        parameters_of(self.trainer.judged), None, "of the last update"
+                    )
         if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
             reason += " (as it was before: nothing is left to train; --fresh starts anew)"
         self.progress.say(f"{reason}; the model is in {self.folder.model}")

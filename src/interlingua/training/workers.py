@@ -5,8 +5,9 @@ gradients are added up. So a run gives the same losses with one process or with 
 """
 
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -22,6 +23,9 @@ from interlingua.training.shared_gradients import SharedGradients
 
 T = TypeVar("T")
 
+PULSE = 10.0
+"""Seconds between two signs of life of a process that works while the others wait."""
+
 __all__ = ["ALONE", "Workers", "is_restarted", "join_workers"]
 
 
@@ -31,6 +35,8 @@ class Workers:
 
     rank: int = 0
     size: int = 1
+    patience: float = 1800.0
+    """Seconds after which a process that says nothing is given up."""
 
     @property
     def is_first(self) -> bool:
@@ -77,10 +83,34 @@ class Workers:
         distributed.broadcast_object_list(told, src=0)
         return told[0]
 
-    def wait(self) -> None:
-        """Wait until all processes are here."""
-        if self.size > 1:
-            distributed.barrier()
+    @contextmanager
+    def first_alone(self) -> Iterator[None]:
+        """Have the others begin the block when the first process has ended it, however long it takes.
+
+        Meanwhile a thread of the first one tells them that it is alive. Within the block nobody may talk to the others.
+        """
+        if not self.is_first:
+            while not self.agree(0.0):
+                pass
+        if self.size == 1 or not self.is_first:
+            yield
+            return
+        over = threading.Event()
+        living = threading.Thread(target=self._tell_until, args=(over,), daemon=True)
+        living.start()
+        try:
+            yield
+        finally:
+            over.set()
+            living.join()
+        self.agree(1.0)
+
+    def _tell_until(self, over: threading.Event) -> None:
+        with suppress(
+            RuntimeError
+        ):  # another one is gone, which the first learns when it has done its work
+            while not over.wait(min(PULSE, self.patience / 4)):
+                self.agree(0.0)
 
     def _reduce(self, number: float, how: "distributed.ReduceOp.RedOpType") -> float:
         if self.size == 1:
@@ -116,7 +146,7 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
     kind = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
         distributed.init_process_group(kind, timeout=timedelta(seconds=patience))
-        yield Workers(distributed.get_rank(), size)
+        yield Workers(distributed.get_rank(), size, patience)
     except (RuntimeError, distributed.DistError) as error:
         if not isinstance(error, distributed.DistError) and "gloo" not in str(error).lower():
             raise
