@@ -29,8 +29,8 @@ suppress_warnings = ["ref.python"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
-# A page a room, not a module: the theme writes the list of all pages into each. Read here, because the options of
-# ``apidoc_modules`` do not reach such pages (Sphinx 9).
+# One page for each package, not for each module: the theme writes the list of all pages into each of them. Their options are
+# set here, before the extension reads this variable, because those of ``apidoc_modules`` do not reach such pages (Sphinx 9).
 os.environ["SPHINX_APIDOC_OPTIONS"] = "members,show-inheritance"
 apidoc_modules = [
     {

@@ -289,7 +289,7 @@ def report_failure(error: BaseException) -> int:
     if _is_out_of_memory(error):
         note(
             "error: out of memory; take smaller batches (train: --batching.batch-tokens, elsewhere: "
-            "--batch-tokens), a smaller model, or a machine with more"
+            "--batch-tokens; with --fresh, if the run has begun), a smaller model, or a machine with more"
         )
         return OUT_OF_MEMORY
     words = " ".join(str(error).split())

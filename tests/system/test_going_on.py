@@ -13,6 +13,7 @@ from small_runs import REPEATABLE, refused, run, sentences, write_text
 
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.cli import main
+from interlingua.errors import OutputError
 from interlingua.training.gradients import GradientOfUpdate
 from interlingua.training.validation import Validator
 
@@ -125,42 +126,82 @@ def test_a_signal_in_the_last_validation_loses_no_update(
     assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 11
 
 
+LEARNS = f"{TRAIN} --model.dropout 0.2 --training.validate-every 100 --training.steps 45"
+"""Recorded at updates 20 and 40, validated at the end only."""
+
+
 def test_an_error_in_the_middle_loses_no_update(
-    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    shutil.copytree("run", "begun")
-    run(f"{TRAIN} --training.steps 12")
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    run(LEARNS)
     Path("run").rename("whole")
-    Path("begun").rename("run")
-    compute, updates = GradientOfUpdate.compute, []
-
-    def fail_at_the_third(self: GradientOfUpdate, *asked: object) -> object:
-        updates.append(asked)
-        if len(updates) == 3:
-            raise RuntimeError("something broke")
-        return compute(self, *asked)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(GradientOfUpdate, "compute", fail_at_the_third)
-        assert main(f"{TRAIN} --training.steps 12".split()) != 0
+    fail_at(27, monkeypatch)
+    assert main(LEARNS.split()) != 0
     assert "something broke" in capsys.readouterr().err
-    assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 10
-    run(f"{TRAIN} --training.steps 12")
+    assert steps() == [26]
+    run(LEARNS)
     found, wanted = outcome(Path("run")), outcome(Path("whole"))
+    assert found["metrics.jsonl"].count('"kind": "training"') == 2
     for name in ("metrics.jsonl", "samples.jsonl", "model/model.safetensors"):
         assert found[name] == wanted[name]
 
 
-def test_what_an_endless_loss_led_to_is_not_saved_over_what_was_sound(
+def test_an_error_before_anything_is_learnt_leaves_nothing_to_go_on_with(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(1, monkeypatch)
+    assert main(f"{TRAIN} --fresh".split()) != 0
+    assert steps() == []
+
+
+def test_what_an_infinite_loss_led_to_is_not_saved(
     begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    compute = GradientOfUpdate.compute
+    compute, count = GradientOfUpdate.compute, iter(range(100))
 
-    def endless(self: GradientOfUpdate, *asked: object) -> object:
+    def infinite(self: GradientOfUpdate, *asked: object) -> object:
         found = compute(self, *asked)  # type: ignore[arg-type]
-        return replace(found, loss=math.inf, suspects=(1,))
+        return replace(found, loss=math.inf, suspects=(1,)) if next(count) == 2 else found
 
-    monkeypatch.setattr(GradientOfUpdate, "compute", endless)
+    monkeypatch.setattr(GradientOfUpdate, "compute", infinite)
     status, line = refused(f"{TRAIN} --training.steps 12 --training.non-finite stop", capsys)
-    assert (status, "the loss is inf" in line) == (7, True)
-    assert CheckpointStore(Path("run/checkpoints"), keep=5).steps()[-1] == 8
+    assert (status, "step 11: the loss is inf" in line) == (7, True)
+    assert steps()[-1] == 8
+
+
+def test_a_disk_that_failed_is_not_asked_again_and_the_error_is_told(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    asked = []
+
+    def full(*_: object) -> None:
+        asked.append(1)
+        raise OutputError("run/checkpoints: no space left")
+
+    monkeypatch.setattr(CheckpointStore, "save", full)
+    status, line = refused(f"{TRAIN} --training.steps 12", capsys)
+    assert (status, "no space left" in line, len(asked)) == (6, True, 1)
+    fail_at(2, monkeypatch)
+    assert main(f"{TRAIN} --training.steps 12".split()) != 0
+    told = capsys.readouterr().err
+    assert "could not be saved either: run/checkpoints: no space left" in told
+    assert "something broke" in told
+
+
+def fail_at(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one update of this process break, counted from 1, and those after it go on."""
+    compute, count = GradientOfUpdate.compute, iter(range(1, 10_000))
+
+    def computed(self: GradientOfUpdate, *asked: object) -> object:
+        if next(count) == update:
+            raise RuntimeError("something broke")
+        return compute(self, *asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GradientOfUpdate, "compute", computed)
+
+
+def steps() -> list[int]:
+    return CheckpointStore(Path("run/checkpoints"), keep=5).steps()

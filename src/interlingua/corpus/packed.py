@@ -54,16 +54,25 @@ def kind_of(head: bytes) -> str | None:
     return next((kind for start, kind in _HEADS if head.startswith(start)), None)
 
 
+def is_pipe(path: Path) -> bool:
+    """Tell whether a file can be read only once: standard input, or a pipe."""
+    return str(path) == STANDARD_INPUT or _is_special(path)
+
+
 def is_packed(path: Path) -> bool:
     """Tell whether a file has to be unpacked before its lines can be found: it is compressed, or a pipe.
 
     Raises:
         CorpusError: the file is missing or not readable.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if _is_special(path):
         return True
     with open_bytes(path) as file:
         return kind_of(file.read(6)) is not None
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def without_packing(name: str) -> str:

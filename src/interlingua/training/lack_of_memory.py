@@ -27,6 +27,6 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     if rows == 1:
         raise TrainingError(
             f"pair {batch.pair_ids[0]:,} alone does not fit into memory; lower batching.max_length, "
-            "or take a smaller model"
+            "or take a smaller model, with --fresh, as the run has begun"
         )
     return batch.rows(slice(0, rows // 2)), batch.rows(slice(rows // 2, None))

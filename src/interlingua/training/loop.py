@@ -99,11 +99,13 @@ class Trainer:
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
-        """False while they change or are recorded, and after an exception in the middle of it."""
+        """False while they change or are recorded, after an exception in the middle of it, and when a loss has ended the run."""
         self.state = TrainState()
         self.saved: TrainState | None = None
         """Where training stood when it was last saved or loaded."""
         self.best = BestSoFar(by_loss=data.learns_from_text)
+        self.clock = time.monotonic()
+        """Up to here the time of training is counted."""
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue where ``checkpoint`` was written."""
@@ -171,15 +173,14 @@ class Trainer:
     def _kept_on_error(self, store: CheckpointStore) -> Iterator[None]:
         """Save the last finished update before an error ends the run, unless the disk or the weights may be what is wrong.
 
-        Of several processes the first one saves. Where the model is divided all would have to, and an error is one's own.
+        Of several processes the first one saves. A divided model could be saved by all together only, and one alone has the error.
         """
         try:
             yield
         except OutputError:
             raise
-        except Exception:
-            is_sound = self.state.skipped_in_a_row == 0
-            if is_sound and self.workers.is_first and self.learner is self.model:
+        except (Exception, SystemExit):  # the latter where what shows the progress is gone
+            if self.workers.is_first and self.learner is self.model and self.state.step:
                 try:
                     self._rescue(store)
                 except Exception as another:  # it does not hide the first
@@ -228,6 +229,7 @@ class Trainer:
         measured = self.gradient.compute(batches, _mix(self.config.seed, step))
         num_tokens = sum(batch.num_target_tokens for batch in batches)
         is_counted = self.workers.is_first and not measured.suspects
+        seconds = self._counted_time()
         with self.changing:
             self.is_whole = False
             hopeless = None
@@ -241,11 +243,12 @@ class Trainer:
                 self.state,
                 step=step,
                 cursor=cursor or self.state.cursor,
+                seconds=seconds,
                 target_tokens=self.state.target_tokens + num_tokens,
                 losses=(*self.state.losses, measured.loss) if is_counted else self.state.losses,
             )
             record(measured)
-            self.is_whole = True
+            self.is_whole = hopeless is None
         if hopeless:
             raise hopeless
         self.learner.zero_grad(set_to_none=True)
@@ -316,36 +319,34 @@ class Trainer:
         """
 
         def validate() -> None:
-            started = time.monotonic()
             self._gather()
             with self.workers.first_alone():
                 measured = validator.measure(self.judged) if self.workers.is_first else None
+            seen = list(validator.samples(self.judged, measured[1])) if measured else []
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
-                self.is_whole = measured is None
                 if measured:
-                    validation, outputs = measured
+                    self.is_whole = False
+                    validation = measured[0]
                     is_best = self.take_in(validation, metrics)
-                    for number, sample in enumerate(validator.samples(self.judged, outputs), 1):
+                    for number, sample in enumerate(seen, 1):
                         append_record(samples, {"step": self.state.step, "sample": number} | sample)
-                    seconds = self.state.seconds + time.monotonic() - started
+                    seconds = self.state.seconds + time.monotonic() - self.clock
                     self.state = replace(self.state, seconds=seconds)
                     on_validation(validation, is_best)
-                    progress.say(_in_words(self.state.step, validation, is_best))
                     self.is_whole = True
+                    progress.say(_in_words(self.state.step, validation, is_best))
                 told = (self.state, self.best, measured is not None)
                 self.state, self.best, is_measured = self.workers.from_first(told)
                 if is_measured:  # else the run was told to stop, and is saved at its end
                     self.save(store)
+            self.clock = time.monotonic()
             meter.restart(self.state)
-
-        def record(measured: Measured) -> None:
-            self._count_time(started)
-            meter.record(self, measured)
 
         if self.learner is not self.model:
             copy_weights(self.model, self.learner)
         meter = _Meter(metrics, progress)
         meter.restart(self.state)
+        self.clock = time.monotonic()
         supply = self._groups()
         every = self.config.validate_every or 1000
         with self._rescued(stop, store), self._kept_on_error(store):
@@ -353,9 +354,8 @@ class Trainer:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()
                     continue
-                started = time.monotonic()
                 batches, cursor = next(supply)
-                self.update(batches, cursor, record)
+                self.update(batches, cursor, lambda measured: meter.record(self, measured))
             if self.state.validated != self.state.step != until:
                 self._end(stop, store, validate)
         return reason
@@ -373,10 +373,10 @@ class Trainer:
             group = list(islice(stream, self.config.accumulate))
             yield [batch for batch, _ in group], group[-1][1]
 
-    def _count_time(self, started: float) -> None:
-        """Add the time since ``started``; the processes of a run share one clock, as the schedule hangs on it."""
-        seconds = self.workers.agree(self.state.seconds + time.monotonic() - started)
-        self.state = replace(self.state, seconds=seconds)
+    def _counted_time(self) -> float:
+        """Return the seconds of training so far; the processes of a run share one clock, as the schedule hangs on it."""
+        before, self.clock = self.clock, time.monotonic()
+        return self.workers.agree(self.state.seconds + self.clock - before)
 
     def _finished(self, stop: StopSignal, until: int | None) -> str | None:
         if self._is_told_to_stop(stop):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import StartConfig
+from interlingua.corpus.packed import is_pipe
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import replace_file
 from interlingua.model.encoder_decoder import EncoderDecoder
@@ -46,13 +47,15 @@ class _Rows:
 def check_word_vectors(start: StartConfig, d_model: int | None) -> None:
     """Look at the beginning of the files that ``start`` names, before a corpus is read and a vocabulary learnt.
 
+    What comes through a pipe can be read only once, and is not looked at.
+
     Raises:
         ConfigError: vectors of another width than the model, if that is given.
         CorpusError: a file is missing, or of another form.
     """
     for side in _SIDES:
         file: Path | None = getattr(start, f"{side}_vectors")
-        if file is not None:
+        if file is not None and not is_pipe(file):
             _fit(f"start.{side}_vectors = {file}", read_width(file), d_model)
 
 
