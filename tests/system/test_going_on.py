@@ -1,5 +1,6 @@
 """A run goes on with what it was begun with: what somebody changed in its folder is told, and nothing of it is lost."""
 
+import json
 import math
 import os
 import shutil
@@ -205,3 +206,29 @@ def fail_at(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def steps() -> list[int]:
     return CheckpointStore(Path("run/checkpoints"), keep=5).steps()
+
+
+@pytest.mark.parametrize("limit", ["256", "9000"])
+def test_a_line_of_five_thousand_words_does_not_stop_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, limit: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long = " ".join(f"w{number % 97}" for number in range(5_000))
+    write_text("text.en", [*sentences(), long])
+    write_text("text.fr", [*(line[::-1] for line in sentences()), long])
+    write_text("valid.en", [*sentences()[:3], long])
+    write_text("valid.fr", [*sentences()[:3], long])
+    run(
+        f"{TRAIN} --training.steps 30 --batching.max-length {limit} --model.max-positions 9000 --valid-source valid.en "
+        "--valid-target valid.fr"
+    )
+    told = capsys.readouterr().err
+    assert ("1 source sentences were cut to batching.max_length = 256 tokens" in told) == (
+        limit == "256"
+    )
+    seen = {
+        json.loads(line)["kind"]: json.loads(line)
+        for line in Path("run/metrics.jsonl").read_text().splitlines()
+    }
+    assert math.isfinite(seen["training"]["loss"])
+    assert math.isfinite(seen["validation"]["loss"])
