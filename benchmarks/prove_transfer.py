@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-transfer"))
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--base-minutes", type=float, default=40.0, help="of English-German")
+    parser.add_argument("--base-updates", type=int, help="of English-German, instead of minutes")
     parser.add_argument("--minutes", type=float, default=60.0, help="of each other, at most")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--updates", type=int, help="of each training, to try the script out")
@@ -57,6 +58,8 @@ def main() -> None:
     place, big, small = flags.runs, corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
     some = choose_pairs(small, place, flags.pairs)
     base_length = length_flags(flags.base_minutes, flags.updates)
+    if flags.base_updates:
+        base_length = f"--training.steps {flags.base_updates}"
     length = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
     base = place / "base"
     text = [(big / "train", "de", big / "valid")]
