@@ -110,7 +110,7 @@ def main() -> None:
     chosen = asked.tasks.split(",")
     if "translation_or_not" in chosen:
         write_pair_classes()
-    if "scitldr" in chosen:
+    if "scitldr" in chosen and not asked.pairs_only:
         write_summaries()
     if "marks" in chosen:
         write_marks()

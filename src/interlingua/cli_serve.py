@@ -5,7 +5,7 @@ from typing import Literal
 
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_streams import note, say
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, how_to_install
 from interlingua.server.settings import ServerSettings
 
 __all__ = ["serve"]
@@ -50,7 +50,7 @@ def serve(
         from interlingua.server.running import serve as run_server
     except ImportError as error:
         raise ConfigError(
-            f"the server needs the package {error.name}, which is not installed: pip install 'interlingua[serve]'"
+            f"the server needs the package {error.name}, which is not installed; {how_to_install('serve')}"
         ) from None
     run_server(
         model,

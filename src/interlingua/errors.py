@@ -26,6 +26,7 @@ __all__ = [
     "OutputError",
     "TokenizerError",
     "TrainingError",
+    "how_to_install",
 ]
 
 
@@ -81,3 +82,8 @@ class DownloadError(InterlinguaError):
     """Something that could not be fetched: no connection, no such corpus, another file than was asked for."""
 
     exit_status = 9
+
+
+def how_to_install(extra: str) -> str:
+    """Say how an extra is added, in the middle of a message: the program is on no package index yet."""
+    return f"in the folder of this program's source, say: pip install '.[{extra}]'"

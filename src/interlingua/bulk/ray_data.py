@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Recipe, Worker
-from interlingua.errors import ConfigError, InterlinguaError, ModelError
+from interlingua.errors import ConfigError, InterlinguaError, ModelError, how_to_install
 
 __all__ = ["translate_on_ray"]
 
@@ -68,7 +68,7 @@ def _import_ray() -> Any:
         import ray.data
     except ImportError as error:
         raise ConfigError(
-            "--ray needs the package ray; install it: pip install 'interlingua[ray]'"
+            f"--ray needs the package ray, which is not installed; {how_to_install('ray')}"
         ) from error
     return ray
 

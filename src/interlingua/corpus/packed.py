@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from interlingua.corpus.lines import explain_not_utf8, open_bytes
-from interlingua.errors import CorpusError
+from interlingua.errors import CorpusError, how_to_install
 
 __all__ = [
     "LONGEST",
@@ -267,8 +267,8 @@ def _zstd(name: str) -> Any:
         except ImportError:
             continue
     raise CorpusError(
-        f"{name}: is compressed by Zstandard, which Python reads from 3.14 on; before, install what reads it: "
-        "pip install 'interlingua[zstd]', or unpack the file: unzstd"
+        f"{name}: is compressed by Zstandard, which Python reads from 3.14 on; unpack it (unzstd), or install what reads it: "
+        f"{how_to_install('zstd')}"
     )
 
 

@@ -106,7 +106,7 @@ def _other_version(path: Path, version: object) -> Finding:
         "error",
         (),
         f"{path} says format version {version!r}, and this program reads version {FORMAT_VERSION}.",
-        "install the version of interlingua that wrote it: pip install --upgrade interlingua"
+        "open it with the version of interlingua that wrote it, or a newer one than this"
         if is_newer
         else "open it with the version of interlingua that wrote it, or train again",
     )

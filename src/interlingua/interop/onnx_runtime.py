@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from interlingua.errors import ModelError
+from interlingua.errors import ModelError, how_to_install
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -119,7 +119,7 @@ def _open(path: Path, threads: int) -> "InferenceSession":
         import onnxruntime
     except ImportError:
         raise ModelError(
-            "onnxruntime is not installed, which runs ONNX models; install it: pip install 'interlingua[export]'"
+            f"onnxruntime is not installed, which runs ONNX models; {how_to_install('export')}"
         ) from None
     if not path.is_file():
         raise ModelError(f"{path}: is missing; export the model again")

@@ -27,7 +27,7 @@ import torch
 from interlingua.batching.batch import pad_sources
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.decoding.next_token import never_written
-from interlingua.errors import ConfigError, ExportError
+from interlingua.errors import ConfigError, ExportError, how_to_install
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, score
 from interlingua.evaluation.sequence_metrics import longest_common_subsequence
 from interlingua.interop.plain_search import Found, plain_search
@@ -220,7 +220,7 @@ def refuse_without_runtime(exporter: Exporter, name: str) -> None:
         if importlib.util.find_spec(package) is None:
             raise ConfigError(
                 f"--format {name}: needs the package {package}, which is not installed; "
-                "pip install 'interlingua[export]'"
+                f"{how_to_install('export')}"
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, how_to_install
 from interlingua.requests.request import Place
 from interlingua.requests.translation import EMPTY, Translation, join_parts
 
@@ -32,8 +32,7 @@ def split_sentences(text: str, language: str) -> list[Sentence]:
         from sentencex import segment
     except ImportError:
         raise ConfigError(
-            "sentences are split by the package sentencex, which is not installed: "
-            "pip install 'interlingua[sentences]'"
+            f"sentences are split by the package sentencex, which is not installed; {how_to_install('sentences')}"
         ) from None
     sentences = []
     for line in text.splitlines(keepends=True):

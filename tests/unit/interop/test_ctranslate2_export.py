@@ -160,7 +160,7 @@ def test_without_the_package_one_line_says_what_to_install(
     make_folder: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"pip install 'interlingua\[export\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[export\]'"):
         export_model(make_folder("tied"), tmp_path / "out", format_name="ctranslate2")
 
 
