@@ -42,6 +42,7 @@ from interlingua.cli_split import split
 from interlingua.cli_streams import (
     is_folder,
     note,
+    open_closed_streams,
     open_output,
     print_json,
     read_aligned,
@@ -375,6 +376,7 @@ COMMAND_LINE = CommandLine(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; the errors that a user can mend are told in words."""
     if arguments is None:
+        open_closed_streams()
         with leaving_when_told() as told:
             return _report(sys.argv[1:], told)
     return _report(arguments, Told())

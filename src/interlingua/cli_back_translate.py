@@ -313,7 +313,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         "reverse_model": str(reverse_model),
         "text": str(mono),
         **({"text_of_source": str(back.mono_source)} if back.mono_source else {}),
-        **{name: str(path) for name, path in forward.named.items() if path},
+        **{name: str(path) if path else None for name, path in forward.named.items()},
         "corpus.noise": genuine.corpus.noise,
         **content_of([path for path in texts if path is not None]),
         **work.settings(),

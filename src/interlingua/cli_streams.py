@@ -82,9 +82,16 @@ def refuse_missing_text(path: Path | None) -> None:
         open_bytes(path).close()
 
 
+def open_closed_streams() -> None:
+    """Put the null device in the place of standard streams that the caller has closed, which Python has as None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def is_folder(name: str | None) -> bool:
     """Tell whether an input names a folder rather than a file, standard input (``-``), or nothing."""
-    return name not in (None, "-") and Path(str(name)).is_dir()
+    return name not in (None, "", "-") and Path(str(name)).is_dir()
 
 
 def _note_if(remark: str | None) -> None:

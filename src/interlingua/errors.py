@@ -12,7 +12,7 @@
     ├── ExportError               8   a model that another format cannot hold, or that translates otherwise there
     └── DownloadError             9   something that could not be fetched
 
-Status 0 is success; 130 and 143 are what a shell expects after Ctrl-C and SIGTERM.
+Status 0 is success; 129, 130 and 143 are what a shell expects after SIGHUP, Ctrl-C and SIGTERM.
 Each message says what is wrong, where, and what to do about it.
 """
 

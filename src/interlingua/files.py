@@ -124,8 +124,13 @@ def hold_folder(path: Path, *, busy: InterlinguaError, remedy: str) -> Iterator[
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise busy from None
+        except OSError as error:
+            raise OutputError(
+                f"{path}: cannot be locked ({error.strerror}), so that two programs could write there at once; choose a "
+                "folder on another file system"
+            ) from error
         yield
 
 

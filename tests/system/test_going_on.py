@@ -9,13 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from interruption import outcome
 from small_runs import REPEATABLE, refused, run, sentences, write_text
 
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.cli import main
+from interlingua.config_files import load_config
 from interlingua.errors import OutputError
+from interlingua.training import automatic
 from interlingua.training.gradients import GradientOfUpdate
+from interlingua.training.prepare import prepare, prepare_locked
+from interlingua.training.run_folder import RunFolder
 from interlingua.training.validation import Validator
 
 SIZES = "--model.d-model 16 --model.d-ff 16 --model.heads 2 --model.encoder-layers 1 --model.decoder-layers 1 --model.dropout 0"
@@ -232,3 +237,45 @@ def test_a_line_of_five_thousand_words_does_not_stop_a_run(
     }
     assert math.isfinite(seen["training"]["loss"])
     assert math.isfinite(seen["validation"]["loss"])
+
+
+def test_a_limit_of_epochs_is_lifted(begun: Path, capsys: Capture) -> None:
+    short = f"{TRAIN} --training.epochs 1 --fresh"
+    run(short)
+    first = steps()[-1]
+    run(f"{TRAIN} --training.epochs none --training.steps {first + 5}")
+    assert steps()[-1] == first + 5
+
+
+def test_a_run_that_was_set_aside_keeps_its_own_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    learn = TRAIN.replace("--source text.en --target text.fr", "--pairs text.tsv")
+    write_text("text.tsv", [f"{line}\t{line[::-1]}" for line in sentences()])
+    for _ in range(2):
+        run(f"{learn} --training.steps 20 --fresh")
+    for folder in ("run", "run.1"):
+        locked = json.loads(Path(folder, "corpus.lock").read_text())
+        assert {Path(name).parent for name in locked} == {Path(folder, "corpus")}
+        run(f"replay {folder}")
+    assert capsys.readouterr().out.count("to the last bit") == 2
+
+
+def test_what_the_first_process_chose_counts_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    asked = {"corpus.source": "text.en", "corpus.target": "text.fr", "training.minutes": "5"}
+    config = load_config(None, {**asked, "run_dir": "run", "training.device": "cpu"})
+    monkeypatch.setattr(automatic, "num_cores", lambda: 2)
+    first = prepare(config).config
+    monkeypatch.setattr(automatic, "num_cores", lambda: 64)
+    folder, device = RunFolder(Path("run")), torch.device("cpu")
+    found = prepare_locked(
+        config, folder, None, device=device, say=lambda _: None, writes=False
+    ).config
+    assert found == first
+    assert prepare(config, say=lambda _: None).config.training != first.training

@@ -133,3 +133,11 @@ def test_a_signal_while_python_shuts_down_ends_it_in_silence(number: int) -> Non
         check=False,
     )
     assert (done.returncode, done.stderr) == (-number, "")
+
+
+@pytest.mark.parametrize(
+    ("what", "status"), [("--version >&-", 0), ("nothing-of-that-name 2>&-", 2)]
+)
+def test_a_stream_that_the_caller_has_closed_is_not_missed(what: str, status: int) -> None:
+    done = subprocess.run(["bash", "-c", f"{sys.executable} -m interlingua {what}"], check=False)
+    assert done.returncode == status

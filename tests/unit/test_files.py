@@ -1,5 +1,7 @@
 """Files and folders appear whole or not at all, and what killed processes left behind is dealt with."""
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -9,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from interlingua import files
-from interlingua.errors import OutputError
+from interlingua.errors import OutputError, TrainingError
 from interlingua.files import (
     clear_left_overs,
+    hold_folder,
     remove_folder,
     replace_file,
     replace_folder,
@@ -197,4 +200,19 @@ def test_a_file_in_the_way_of_a_folder_stays(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_of_a_file_is_told(folder: Path) -> None:
     with pytest.raises(OutputError, match="is a folder"), replace_file(folder):
+        pass
+
+
+def test_a_folder_that_cannot_be_locked_is_not_said_to_be_busy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    busy = TrainingError("busy")
+    with (
+        pytest.raises(OutputError, match="cannot be locked"),
+        hold_folder(folder, busy=busy, remedy="choose another"),
+    ):
         pass

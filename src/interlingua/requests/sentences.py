@@ -1,5 +1,6 @@
 """Long text into sentences, and back, with the white space as it was."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,8 @@ from interlingua.requests.request import Place
 from interlingua.requests.translation import EMPTY, Translation, join_parts
 
 __all__ = ["Sentence", "by_sentence", "split_lines", "split_sentences"]
+
+_WHITE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,15 @@ def split_sentences(text: str, language: str) -> list[Sentence]:
         ) from None
     sentences = []
     for line in text.splitlines(keepends=True):
-        rest = line
-        for found in segment(language, line):
+        plain, end = _WHITE.sub(" ", line), 0  # sentencex 1.0 panics at "C\u00a0. Then"
+        for found in segment(language, plain):
             core = found.strip()
             if not core:
                 continue
-            start = rest.index(core)
-            before, rest = rest[:start], rest[start + len(core) :]
-            sentences.append(Sentence(before, core, ""))
+            start = plain.index(core, end)
+            before, end = line[end:start], start + len(core)
+            sentences.append(Sentence(before, line[start:end], ""))
+        rest = line[end:]
         if rest and sentences and sentences[-1].text:
             last = sentences.pop()
             sentences.append(Sentence(last.before, last.text, last.after + rest))

@@ -26,6 +26,7 @@ from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
 from interlingua.corpus.fingerprint import fingerprint
+from interlingua.corpus.formats import UNNAMED, open_pairs
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
 from interlingua.hardware import choose_device, num_cores
@@ -246,7 +247,12 @@ def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
     corpus = config.corpus
     named = (corpus.source, corpus.target, corpus.pairs, corpus.text, corpus.valid_source)
     texts = [*itertools.chain(*named, corpus.valid_target, corpus.valid_pairs, corpus.valid_text)]
-    prints = fingerprint(path for path in map(Path, texts) if path.is_file())
+    languages = corpus.source_lang or UNNAMED[0], corpus.target_lang or UNNAMED[1]
+    files = [path for path in map(Path, texts) if path.is_file()]
+    for prefix in map(Path, (*corpus.pairs, *corpus.valid_pairs)):
+        if str(prefix) != "-" and (prefix.is_dir() or not prefix.exists()):
+            files += open_pairs(prefix, languages).paths
+    prints = fingerprint(files)
     told |= {"steps": steps, **{f"text of {name}": each["sha256"] for name, each in prints.items()}}
     path = output / SETTINGS
     has_begun = any(output.glob("runs/*/checkpoints/step-*"))
@@ -306,7 +312,7 @@ def _train(config: RunConfig, part: str | None) -> int | None:
 def _obey(told: Event) -> None:
     """Prepare a process that trains: it stops when the first one says so, whoever got the signal."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # between two runs; a run listens for itself
+        signal.signal(number, lambda *_: None)  # between two runs; a run listens for itself
     threading.Thread(target=_pass_on, args=(told,), daemon=True).start()
 
 

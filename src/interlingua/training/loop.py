@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -314,8 +314,8 @@ class Trainer:
     ) -> str:
         """Train until there is a reason to stop, and return the reason.
 
-        ``on_validation`` gets each validation, and whether it is the best so far. With ``until`` nothing else ends the training,
-        and after that update it is left as it stands, neither validated nor saved.
+        ``on_validation`` gets each validation, and whether it is the best so far. With ``until`` nothing else but a signal ends
+        the training, and it is left as it then stands, neither validated nor saved.
         """
 
         def validate() -> None:
@@ -349,14 +349,18 @@ class Trainer:
         self.clock = time.monotonic()
         supply = self._groups()
         every = self.config.validate_every or 1000
-        with self._rescued(stop, store), self._kept_on_error(store):
+        with ExitStack() as kept:
+            if until is None:
+                kept.enter_context(self._rescued(stop, store))
+                kept.enter_context(self._kept_on_error(store))
             while (reason := self._finished(stop, until)) is None:
                 if self.state.step % every == 0 and self.state.validated != self.state.step:
                     validate()
                     continue
                 batches, cursor = next(supply)
                 self.update(batches, cursor, lambda measured: meter.record(self, measured))
-            if self.state.validated != self.state.step != until:
+                meter.show()
+            if until is None and self.state.validated != self.state.step:
                 self._end(stop, store, validate)
         return reason
 
@@ -415,6 +419,16 @@ def _in_words(step: int, validation: Validation, is_best: bool) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the bar is told."""
+
+    step: int
+    done: float
+    speed: float
+    loss: float
+
+
 class _Meter:
     """Averages what the last updates did, for the bar and ``metrics.jsonl``."""
 
@@ -422,13 +436,14 @@ class _Meter:
         self.metrics = metrics
         self.progress = progress
         self.before = TrainState()
+        self.shown: _Shown | None = None
 
     def restart(self, state: TrainState) -> None:
         """Measure from here, so that the time of a validation does not count as training."""
         self.before = state
 
     def record(self, trainer: Trainer, measured: Measured) -> None:
-        """Take in one update; every now and then, show and write the mean of the last ones."""
+        """Take in one update; every now and then, write the mean of the last ones, to be shown next."""
         state = trainer.state
         if not trainer.workers.is_first:
             return
@@ -463,8 +478,16 @@ class _Meter:
                 },
             )
             trainer.state = replace(state, losses=())
-        self.progress.update(step=state.step, done=trainer.progress, speed=speed, loss=mean)
+        self.shown = _Shown(state.step, trainer.progress, speed, mean)
         self.restart(state)
+
+    def show(self) -> None:
+        """Show what was measured since the last time, when all of it is recorded: who watches may have gone."""
+        if self.shown:
+            shown, self.shown = self.shown, None
+            self.progress.update(
+                step=shown.step, done=shown.done, speed=shown.speed, loss=shown.loss
+            )
 
 
 def _mix(seed: int, step: int) -> int:

@@ -137,6 +137,8 @@ def prepare_locked(
         TrainingError: without ``writes``, something in the folder is missing, or does not fit.
     """
     earlier = earlier_config(folder)
+    if not writes and earlier:
+        config = earlier  # what the first process chose by its own processor counts for all
     corpus = corpus or read_corpus(config, folder, say, writes=writes)
     changed = changed_since(folder, corpus.files, corpus.prints)
     same_corpus = changed == ()

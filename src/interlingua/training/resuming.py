@@ -1,5 +1,7 @@
 """An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ from interlingua.config import RunConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
 from interlingua.errors import ConfigError, ModelError, OutputError
+from interlingua.files import write_text
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import is_same_start
 
@@ -19,7 +22,7 @@ MAY_CHANGE = {
     *("peak_learning_rate", "warmup_steps", "clip_norm"),
 }
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
-_OFF = {"clip_norm", "ema", "minutes", "temperature"}
+_OFF = {"clip_norm", "ema", "epochs", "minutes", "temperature"}
 """Settings that none switches off; of others it leaves the choice, and a run has chosen."""
 _OF_THE_TEXT = ("noise", "denoise", "denoise_span", "denoise_reach", "mask", "valid_size")
 """Settings of the corpus that its files do not tell."""
@@ -171,4 +174,22 @@ def set_aside(path: Path) -> Path | None:
         return new  # its configuration could not be read before, and is kept as it is
     if config is not None:
         save_config(config.model_copy(update={"run_dir": new}), moved.config)
+    _name_anew(moved, path)
     return new
+
+
+def _name_anew(moved: RunFolder, before: Path) -> None:
+    """Have the names of texts that lie in a run follow it, as another run will lie where it was."""
+    with suppress(OSError, ValueError, AttributeError):  # what cannot be read is kept as it is
+        entries = json.loads(moved.corpus_lock.read_text(encoding="utf-8"))
+        places = {
+            name: moved.path / Path(name).relative_to(before)
+            for name in entries
+            if Path(name).is_relative_to(before)
+        }
+        if places:
+            named = {
+                places[name].as_posix() if name in places else name: entry
+                for name, entry in entries.items()
+            }
+            write_text(moved.corpus_lock, json.dumps(named, indent=2) + "\n")

@@ -290,7 +290,7 @@ class _Run:
         if checkpoint:
             self.trainer.resume(checkpoint)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
-            if self.workers.is_first and self.trainer.best.step:
+            if self.workers.is_first and self.trainer.best.bleu >= 0:  # else none was validated
                 self._mend_model()
         elif self.prepared.start:
             self._take_start(self.prepared.start)
@@ -393,7 +393,11 @@ class _Run:
         translator = Translator.load_every(
             self.folder.model, device=str(self.trainer.device), build_model=self.build_model
         )[0]
-        found = compare_with_start(self.folder.start / OUTPUTS, translator, stop)
+        try:
+            found = compare_with_start(self.folder.start / OUTPUTS, translator, stop)
+        except ModelError as error:
+            self.progress.say(str(error))
+            return ()
         if found is None:
             return ()
         write_differences(self.folder.comparison, found, sha256)

@@ -16,7 +16,8 @@ from interlingua.training.validation import Validation
 
 __all__ = ["BestSoFar", "StopSignal", "listen_for_stop"]
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, what a system sends that shuts down, and what a terminal that is closed leaves."""
 RESCUE_SECONDS = 4.0
 """A run that was told to stop and is still busy after so long is saved by another thread: what told it may not wait
 more than ten seconds in all."""
@@ -28,7 +29,7 @@ FEWEST_SENTENCES = 50
 
 
 class StopSignal:
-    """Set by Ctrl-C or SIGTERM; every long loop looks at it."""
+    """Set by Ctrl-C, SIGTERM or SIGHUP; every long loop looks at it."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -106,24 +107,31 @@ def _rescue(
         status, words = 128 + number, f"stopped by {_name(number)} in the middle of its work; "
         words += "the same command again continues after the one before"
         try:
-            save()
-        except InterlinguaError as error:
-            status, words = error.exit_status, f"error: {error}"
-        if follows:
+            try:
+                save()
+            except InterlinguaError as error:
+                status, words = error.exit_status, f"error: {error}"
+            except Exception as error:
+                status, words = 70, f"error: {error!r} while the run was saved"
+            if follows:
+                return
+            if sys.stderr.isatty():
+                sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
+            print(words, file=sys.stderr, flush=True)
+        finally:  # also where nobody is left to read it
             os._exit(status)
-        if sys.stderr.isatty():
-            sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
-        print(words, file=sys.stderr, flush=True)
-        os._exit(status)
 
 
 def _name(number: int | None) -> str:
-    return "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number or signal.SIGTERM).name
 
 
 @contextmanager
 def listen_for_stop() -> Iterator[StopSignal]:
-    """Turn the first Ctrl-C or SIGTERM into a flag; a second Ctrl-C interrupts at once."""
+    """Turn the first Ctrl-C, SIGTERM or SIGHUP into a flag; a second Ctrl-C interrupts at once.
+
+    A signal that somebody ignores on purpose, as ``nohup`` does, stays ignored.
+    """
     stop = StopSignal()
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -132,7 +140,8 @@ def listen_for_stop() -> Iterator[StopSignal]:
         stop.number = number
 
     try:
-        old = {number: signal.signal(number, handle) for number in STOPS}
+        heard = [each for each in STOPS if signal.getsignal(each) is not signal.SIG_IGN]
+        old = {number: signal.signal(number, handle) for number in heard}
     except ValueError:  # not in the main thread: whoever started the thread hears the signals
         yield stop
         return

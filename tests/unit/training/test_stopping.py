@@ -70,7 +70,7 @@ def test_a_mean_serves_only_where_both_measures_are_next_to_the_best() -> None:
     assert not best.is_matched_by(validation(20.1, 2.03))  # a weak model's BLEU tells nothing
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_sets_a_flag_and_the_old_handler_comes_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with listen_for_stop() as stop:
@@ -79,6 +79,16 @@ def test_a_signal_sets_a_flag_and_the_old_handler_comes_back(number: signal.Sign
         assert stop()
         assert stop.number == number
     assert signal.getsignal(number) is before
+
+
+def test_what_is_ignored_on_purpose_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with listen_for_stop() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 BUSY = """
@@ -90,6 +100,8 @@ def save():
     pathlib.Path("saved").write_text(said[-1])
     if sys.argv[1] == "full":
         raise OutputError("the disk is full")
+    if sys.argv[1] == "defect":
+        raise ValueError("a defect")
 
 stopping.RESCUE_SECONDS = 0.2
 changing, said = threading.RLock(), ["nothing"]
@@ -111,7 +123,9 @@ print(stop, said[-1])
         ("quick", signal.SIGTERM, 0, "SIGTERM a whole update", ""),
         ("slow", signal.SIGTERM, 143, "", "stopped by SIGTERM in the middle of its work"),
         ("slow", signal.SIGINT, 130, "", "stopped by Ctrl-C in the middle of its work"),
+        ("slow", signal.SIGHUP, 129, "", "stopped by SIGHUP in the middle of its work"),
         ("full", signal.SIGTERM, 6, "", "error: the disk is full"),
+        ("defect", signal.SIGTERM, 70, "", "error: ValueError('a defect') while the run was saved"),
     ],
 )
 def test_a_run_that_is_too_busy_to_stop_is_saved_and_ended(
@@ -134,6 +148,24 @@ def test_a_run_that_is_too_busy_to_stop_is_saved_and_ended(
     saved = tmp_path / "saved"
     assert saved.exists() == (how != "quick")
     assert not saved.exists() or saved.read_text() == "a whole update"
+
+
+def test_a_run_whose_reader_is_gone_is_ended_too(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, "slow"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == "busy\n"
+    process.stderr.close()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    process.stdout.close()
+    assert (tmp_path / "saved").exists()
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
