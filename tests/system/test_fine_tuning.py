@@ -79,6 +79,21 @@ def test_the_first_checkpoint_holds_the_weights_of_the_starting_model(place: Pat
         assert torch.equal(at_start[name], tensor), name
 
 
+def test_a_run_that_never_beat_its_start_is_mended_and_ends_without_its_comparison(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    still = f"{TUNE} --training.peak-learning-rate 1e-12"
+    run(still)
+    shutil.rmtree("tuned/model")
+    (place / "tuned/comparison.json").unlink()
+    (place / "tuned/start/outputs.json").write_text("{")
+    capsys.readouterr()
+    run(still)
+    assert "outputs.json" in capsys.readouterr().err
+    for name, tensor in weights_of("base").items():
+        assert torch.equal(weights_of("tuned")[name], tensor), name
+
+
 def test_frozen_parameters_are_bit_identical_after_training(place: Path) -> None:
     run(f"{TUNE} --start.freeze encoder.*,*around_self.norm.*")
     before, after = weights_of("base"), weights_of("tuned")

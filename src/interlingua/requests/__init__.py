@@ -2,8 +2,8 @@
 
 * ``request``: the options of one call, and the frozen record that they become
 * ``glossary``: terms whose translation is prescribed
-* ``placeholders``: what must come through unchanged
 * ``demands``: what one text demands of its translation, and whether it has it
+* ``wishes``: what it asks of the search: length, beginning, samples
 * ``holding``: translate, check, and translate again until the demands are met
 * ``sentences``: long text into sentences, and back
 * ``bayes_risk``: of several translations the one most like the others

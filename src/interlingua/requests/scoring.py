@@ -1,4 +1,4 @@
-"""What a model thinks of given translations, and faults of translations that its attention shows."""
+"""What a model thinks of given translations."""
 
 import math
 from collections.abc import Sequence
