@@ -1,8 +1,9 @@
 """Choices made from the corpus, each with its reason.
 
-Where the configuration says nothing (``None``), sizes, vocabulary, dropout and length of training follow from how
-much text there is and what it looks like. Everything here is a function of the pairs and of the configuration, but for the warm-up of a
-run that only the clock ends, for which the threads are counted too; a run keeps what was chosen, and a resumed one begins with that.
+Where the configuration says nothing (``None``), sizes, vocabulary, dropout and length of training follow from how much text there is
+and what it looks like; on a graphics card models and batches may be larger. In a run that only the clock ends the cores are counted too,
+for the warm-up, the learning rate and the validations. A run keeps what was chosen: a resumed one, and the other processes of one, begin
+with that.
 """
 
 from collections import Counter
