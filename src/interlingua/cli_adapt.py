@@ -77,7 +77,7 @@ def adapt(
             }
         )
     else:
-        say("".join(_describe(each) for each in differences))
+        say("".join(f"{each.in_words(_name(each))}\n" for each in differences))
     if adapted.result.signal is not None:
         return exit_status_of(adapted.result)
     if adapted.refused:
@@ -111,13 +111,6 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
             "too long for it; they are left out"
         )
     return list({each.source: each for each in found}.values())
-
-
-def _describe(each: "Difference") -> str:
-    return (
-        f"{_name(each)}, {each.sentences:,} sentences: {each.metric} {each.before:.2f} -> {each.after:.2f} "
-        f"({each.change:+.2f}, p = {each.p_value:.3f}): {each.verdict}\n"
-    )
 
 
 def _name(each: "Difference") -> str:

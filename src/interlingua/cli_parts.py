@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError
 if TYPE_CHECKING:
     from interlingua.corpus.plain_sides import PlainSides
 
-__all__ = ["plain_parts"]
+__all__ = ["plain_parts", "read_columns"]
 
 
 @contextmanager
@@ -30,11 +30,7 @@ def plain_parts(
     """
     from interlingua.corpus.plain_sides import plain_sides
 
-    columns = flags.columns.split(",") if flags.columns else []
-    if len(columns) not in (0, 2):
-        raise ConfigError(
-            "--columns takes two names or numbers with a comma between: --columns 1,2"
-        )
+    columns = read_columns(flags.columns)
     training = _name_files("", flags.source, flags.target, flags.pairs)
     if not training:
         raise ConfigError(
@@ -51,16 +47,32 @@ def plain_parts(
     if sum(str(path) == "-" for files in every for path in files) > 1:
         raise ConfigError("standard input (-) holds one corpus; name files for the others")
     languages = flags.source_lang, flags.target_lang
-    both = (columns[0], columns[1]) if columns else None
     with ExitStack() as opened:
         yield (
-            opened.enter_context(plain_sides(training, languages, both)),
+            opened.enter_context(plain_sides(training, languages, columns)),
             {
-                name: opened.enter_context(plain_sides(files, languages, both))
+                name: opened.enter_context(plain_sides(files, languages, columns))
                 for name, files in held_out.items()
                 if files
             },
         )
+
+
+def read_columns(told: str | None) -> tuple[str, str] | None:
+    """Return the two columns that a flag names.
+
+    Raises:
+        ConfigError: not two.
+    """
+    if not told:
+        return None
+    match told.split(","):
+        case [source, target]:
+            return source, target
+        case _:
+            raise ConfigError(
+                "--columns takes two names or numbers with a comma between: --columns 1,2"
+            )
 
 
 def _name_files(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import PairFlags
+from interlingua.cli_parts import read_columns
 from interlingua.cli_streams import note, print_json, say
 from interlingua.errors import ConfigError
 
@@ -55,11 +56,6 @@ def _open(corpus: PairFlags) -> "tuple[PairReader, tuple[str, str]]":
     from interlingua.corpus.parallel import language_of
 
     source, target, pairs = corpus.source, corpus.target, corpus.pairs
-    names = corpus.columns.split(",") if corpus.columns else []
-    if len(names) not in (0, 2):
-        raise ConfigError(
-            "--columns takes two names or numbers with a comma between: --columns 1,2"
-        )
     found = (
         corpus.source_lang or (language_of(source) if source else None) or UNNAMED[0],
         corpus.target_lang or (language_of(target) if target else None) or UNNAMED[1],
@@ -68,7 +64,7 @@ def _open(corpus: PairFlags) -> "tuple[PairReader, tuple[str, str]]":
     if source and target and not pairs:
         reader = PairReader((source, target), languages, None)
     elif pairs and not source and not target:
-        reader = open_pairs(pairs, languages, (names[0], names[1]) if names else None)
+        reader = open_pairs(pairs, languages, read_columns(corpus.columns))
     else:
         raise ConfigError("name one corpus: --source FILE --target FILE, or --pairs FILE")
     _refuse_pipes(reader.paths)

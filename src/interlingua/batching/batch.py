@@ -46,11 +46,6 @@ class Batch:
         """Target tokens that the loss counts: all but padding, the end symbols included."""
         return int((self.target_lengths if self.counted is None else self.counted).sum())
 
-    @property
-    def num_source_tokens(self) -> int:
-        """Source tokens without padding, the end symbols included."""
-        return int(self.source_lengths.sum())
-
     def rows(self, which: slice) -> "Batch":
         """Return some of the rows, with no more padding than these need."""
         source_lengths, target_lengths = self.source_lengths[which], self.target_lengths[which]

@@ -5,14 +5,13 @@ of padded tokens. Where there is a choice, chance decides, anew in each epoch bu
 seed: the order is a pure function of (seed, epoch, lengths), and a resumed run needs only to know where it stopped.
 """
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Philox
 from numpy.typing import NDArray
 
-__all__ = ["epoch_order", "padding_share"]
+__all__ = ["epoch_order"]
 
 Indices: TypeAlias = NDArray[np.integer[Any]]
 Lengths: TypeAlias = NDArray[np.integer[Any]]
@@ -62,13 +61,6 @@ def epoch_order(
     del by_source, chunk
     batches = _fill(in_order, source_lengths, target_lengths, batch_tokens)
     return [batches[index] for index in _shuffle(chance, len(batches)).tolist()]
-
-
-def padding_share(batches: Sequence[Indices], lengths: Lengths) -> float:
-    """Return the share of one side's tensors that is padding, over all ``batches``."""
-    real = sum(int(lengths[batch].sum()) for batch in batches)
-    padded = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
-    return 1 - real / padded if padded else 0.0
 
 
 def _shuffle(chance: Philox, size: int) -> Indices:

@@ -18,6 +18,7 @@ from interlingua.directions import Direction
 from interlingua.errors import ModelError
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
 from interlingua.files import write_text
+from interlingua.training.validation import spread_pairs
 from interlingua.translator import Translator
 
 __all__ = [
@@ -75,6 +76,13 @@ class Difference:
         if not self.change or self.p_value >= SIGNIFICANCE_LEVEL:
             return "no significant difference"
         return "better" if self.change > 0 else "worse"
+
+    def in_words(self, text: str) -> str:
+        """Say it to a person, who knows the text by that name."""
+        return (
+            f"{text}, {self.sentences:,} sentences: {self.metric} {self.before:.2f} -> {self.after:.2f} "
+            f"({self.change:+.2f}, p = {self.p_value:.3f}): {self.verdict}"
+        )
 
 
 def texts_to_compare(
@@ -181,11 +189,7 @@ def describe_differences(differences: Sequence[Difference]) -> list[str]:
     """Say it to a person, one line a text and metric; what became worse is said in so many words."""
     names = {VALIDATION: "validation", KEPT: "text to keep"}
     lines = ["against the starting model (paired bootstrap):"]
-    for each in differences:
-        lines.append(
-            f"  {names.get(each.text, each.text)}, {each.sentences:,} sentences: {each.metric} {each.before:.2f} -> "
-            f"{each.after:.2f} ({each.change:+.2f}, p = {each.p_value:.3f}): {each.verdict}"
-        )
+    lines += [f"  {each.in_words(names.get(each.text, each.text))}" for each in differences]
     worse = {each.text for each in differences if each.verdict == "worse"}
     if KEPT in worse:
         lines.append(
@@ -203,8 +207,7 @@ def _towards(translator: Translator, direction: str | None) -> Translator:
 
 
 def _held(name: str, pairs: Sequence[SentencePair], direction: Direction | None = None) -> HeldText:
-    number = min(len(pairs), MOST_SENTENCES)
-    some = [pairs[i * len(pairs) // number] for i in range(number)]
+    some = spread_pairs(pairs, MOST_SENTENCES)
     told = None if direction is None else str(direction)
     return HeldText(name, tuple(p.source for p in some), tuple(p.target for p in some), told)
 
