@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,14 @@ def test_a_mean_serves_only_where_both_measures_are_next_to_the_best() -> None:
     assert best.is_matched_by(validation(19.4, 1.9))
     assert not best.is_matched_by(validation(17.9, 1.9))
     assert not best.is_matched_by(validation(20.1, 2.03))  # a weak model's BLEU tells nothing
+
+
+@pytest.fixture(autouse=True)
+def not_ignored() -> Iterator[None]:
+    """Whoever runs the tests may ignore SIGHUP, as nohup does, and what they start would inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
