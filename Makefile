@@ -71,7 +71,7 @@ format: $(READY) ## rewrite what `make check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs-ready ## the site, in build/site (two minutes)
+docs: $(VENV)/.docs-ready ## the site, in build/site (a minute)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/site
 
 .PHONY: figures
