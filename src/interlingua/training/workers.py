@@ -106,9 +106,8 @@ class Workers:
         self.agree(1.0)
 
     def _tell_until(self, over: threading.Event) -> None:
-        with suppress(
-            RuntimeError
-        ):  # another one is gone, which the first learns when it has done its work
+        # Where another one is gone, the first learns it when it has done its work.
+        with suppress(RuntimeError):
             while not over.wait(min(PULSE, self.patience / 4)):
                 self.agree(0.0)
 
