@@ -181,8 +181,9 @@ class _Work:
 
         back, keep, recipe = self.back, self.keep, self.recipe(model)
         translator = open_translator(recipe)
-        check_languages(model, translator, mono, genuine[0])
-        languages = (translator.target_lang, translator.source_lang)
+        reads, writes = translator.source_lang, translator.target_lang
+        check_languages(model, reads, writes, mono, genuine[0])
+        languages = (writes, reads)
         places = sides_in(output, "back-translated", *languages)
         job = SyntheticCorpus(
             text=mono,
@@ -272,8 +273,6 @@ class _Work:
             "seed": self.back.seed,
             "tag": self.back.tag,
             "weight": self.back.weight,
-            "keep": self.keep.keep,
-            "min_score": self.keep.min_score,
         }
 
 
@@ -281,6 +280,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     """Train forward and reverse models in turn; return the exit status."""
     from interlingua.cli_rounds import (
         ROUNDS,
+        TEXT_OF_SOURCE,
         Rounds,
         Side,
         content_of,
@@ -312,7 +312,7 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     told = {
         "reverse_model": str(reverse_model),
         "text": str(mono),
-        **({"text_of_source": str(back.mono_source)} if back.mono_source else {}),
+        **({TEXT_OF_SOURCE: str(back.mono_source)} if back.mono_source else {}),
         **{name: str(path) if path else None for name, path in forward.named.items()},
         "corpus.noise": genuine.corpus.noise,
         **content_of([path for path in texts if path is not None]),
@@ -334,11 +334,15 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         )
         return place / CONFIG
 
-    status = train_in_turn(rounds, make, RUN, told, done)
+    filtered = {"keep": keep.keep, "min_score": keep.min_score}
+    status = train_in_turn(rounds, make, RUN, told, done, filtered)
     if keep.json:
         print_json({"rounds": done, "finished": status == 0})
     else:
-        say(describe_rounds(done) + ("" if status == 0 else "stopped; the same command goes on\n"))
+        say(
+            describe_rounds(rounds, done)
+            + ("" if status == 0 else "stopped; the same command goes on\n")
+        )
     return status
 
 
@@ -358,16 +362,19 @@ def _tell_what_is_left(
         TRANSLATED,
         check_languages,
         measure_cost,
-        refuse_empty,
+        refuse_unreadable,
     )
 
     number, role, side = left[0]
-    for _, _, each in left:
-        refuse_empty(each.mono)
+    for text in dict.fromkeys(each.mono for _, _, each in left):
+        refuse_unreadable(text)  # that of the second training too, which comes after hours
     model = rounds.writer(number, role, RUN)
     recipe = work.asking(model, rounds.reverse_model).recipe(model)
     translator = open_translator(recipe)
-    check_languages(model, translator, side.mono, side.source)
+    reads, writes = translator.source_lang, translator.target_lang
+    for _, other, each in left[:2]:
+        languages = (reads, writes) if other == role else (writes, reads)
+        check_languages(rounds.writer(number, other, RUN), *languages, each.mono, each.source)
     place = rounds.folder(number, role)
     # Where all is translated and only the training is left, the pace is that of the whole text.
     waiting, whole = (

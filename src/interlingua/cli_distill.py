@@ -91,7 +91,8 @@ def distill(
         raise ConfigError("several teachers go without --dtype; leave it out")
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
     translator = open_translator(recipe)
-    check_languages(teacher[0], translator, source, target)
+    languages = translator.source_lang, translator.target_lang
+    check_languages(teacher[0], *languages, source, target)
     places = sides_in(output, "distilled", translator.source_lang, translator.target_lang)
     job = SyntheticCorpus(
         text=source,
@@ -101,6 +102,7 @@ def distill(
         text_is="source",
         reference=target,
         nearness=how.nearness,
+        lang=translator.target_lang,
         keep=keep.keep,
         min_score=keep.min_score,
         held_out=valid.valid_source,

@@ -28,6 +28,7 @@ from interlingua.training.progress import in_words as duration
 from interlingua.training.run import TrainResult, train
 
 __all__ = [
+    "TEXT_OF_SOURCE",
     "Rounds",
     "Side",
     "content_of",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 ROUNDS = "rounds.json"
+TEXT_OF_SOURCE = "text_of_source"
 
 Role = Literal["forward", "reverse"]
 Make = Callable[[Path, "Side", Path], Path]
@@ -191,7 +193,12 @@ def content_of(files: Sequence[Path]) -> dict[str, str]:
 
 
 def train_in_turn(
-    rounds: Rounds, make: Make, run: str, told: dict[str, Any], done: list[dict[str, Any]]
+    rounds: Rounds,
+    make: Make,
+    run: str,
+    told: dict[str, Any],
+    done: list[dict[str, Any]],
+    filtered: dict[str, Any],
 ) -> int:
     """Do every step that is not done yet, and return the exit status.
 
@@ -201,6 +208,7 @@ def train_in_turn(
         run: name of the run in the folder of a training.
         told: the settings that decide.
         done: what each training before came to; those that follow are added.
+        filtered: settings that may be others for the next training, and are told with each.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -217,25 +225,40 @@ def train_in_turn(
         result = train(load_config(settings))
         if result.signal is not None:
             return exit_status_of(result)
-        done.append({"round": number, "model": role, **_figures(result)})
-        content = {"version": 1, "settings": told, "done": done}
+        done.append({"round": number, "model": role, **filtered, **_figures(result)})
+        content = {"version": 1, "settings": _that_count(rounds, told, done), "done": done}
         write_text(rounds.output / ROUNDS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return 0
 
 
-def describe_rounds(done: Sequence[dict[str, Any]]) -> str:
-    """Tell a person what each training came to, and which model is the best."""
-    lines = []
-    best: tuple[float, str] | None = None
-    for each in done:
-        bleu = each["validation"]["bleu"] if each["validation"] else 0.0
+def _that_count(
+    rounds: Rounds, told: dict[str, Any], done: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Leave out the text of the reverse model while nothing has been made of it, so that another can still be given."""
+    if rounds.reverse is None or any(each["model"] == "reverse" for each in done):
+        return told
+    unread = (TEXT_OF_SOURCE, *content_of([rounds.reverse.mono]))
+    return {name: value for name, value in told.items() if name not in unread}
+
+
+def describe_rounds(rounds: Rounds, done: Sequence[dict[str, Any]]) -> str:
+    """Tell a person what each training came to, and which model is the best, if one text validated all."""
+    bleu = [each["validation"]["bleu"] if each["validation"] else 0.0 for each in done]
+    lines = [
+        f"round {each['round']}, {each['model']}: validation BLEU {value:.2f}, {each['run']}"
+        for each, value in zip(done, bleu, strict=True)
+    ]
+    forward = [number for number, each in enumerate(done) if each["model"] == "forward"]
+    if not forward:
+        return "".join(f"{line}\n" for line in lines)
+    chosen = max(forward, key=bleu.__getitem__)
+    if rounds.forward.valid_source is None and len(forward) > 1:
         lines.append(
-            f"round {each['round']}, {each['model']}: validation BLEU {bleu:.2f}, {each['run']}"
+            "each was validated on a part of its own text, so that these BLEU cannot be compared; --valid-source and --valid-target "
+            "make them so"
         )
-        if each["model"] == "forward" and (best is None or bleu > best[0]):
-            best = (bleu, each["run"])
-    if best is not None:
-        lines.append(f'next: interlingua translate {best[1]} "..."')
+        chosen = forward[-1]
+    lines.append(f'next: interlingua translate {done[chosen]["run"]} "..."')
     return "".join(f"{line}\n" for line in lines)
 
 

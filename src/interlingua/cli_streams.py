@@ -77,8 +77,13 @@ def refuse_missing_text(path: Path | None) -> None:
         CorpusError: it says why.
     """
     from interlingua.corpus.lines import open_bytes
+    from interlingua.corpus.packed import is_pipe
 
     if path is not None:
+        if is_pipe(path):
+            raise CorpusError(
+                f"{path}: can be read only once, and is needed more often; write it into a file, and name that"
+            )
         open_bytes(path).close()
 
 

@@ -16,7 +16,7 @@ from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.formats import UNNAMED, PairReader
-from interlingua.corpus.lines import count_lines
+from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.parallel import language_of
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
@@ -37,12 +37,14 @@ __all__ = [
     "refuse_empty",
     "refuse_foreign",
     "refuse_unequal",
+    "refuse_unreadable",
     "save_run",
     "sides_in",
     "width_of",
 ]
 
 TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
+BLOCK_LINES = 10_000
 SAMPLE_LINES = 64
 """Lines that are translated to tell how long all will take."""
 SEARCHED = ("beam_size", "length_penalty", "batch_tokens")
@@ -116,6 +118,13 @@ def refuse_empty(text: Path) -> None:
         raise CorpusError(f"{text}: is empty; give a file with one sentence a line")
 
 
+def refuse_unreadable(text: Path) -> None:
+    """Raise a CorpusError for a text without lines, or one that cannot be read to its end."""
+    refuse_empty(text)
+    for _ in read_blocks(text, BLOCK_LINES):
+        pass
+
+
 def refuse_unequal(source: Path | None, target: Path | None) -> None:
     """Raise a CorpusError unless line N of one text can be the translation of line N of the other, before work is done on them."""
     if source is not None and target is not None:
@@ -135,19 +144,18 @@ def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
             )
 
 
-def check_languages(model: Path, translator: Translator, text: Path, other: Path | None) -> None:
+def check_languages(model: Path, reads: str, writes: str, text: Path, other: Path | None) -> None:
     """Refuse a model that translates in the other direction than the names of the files tell.
 
     Args:
         model: what to call it.
-        translator: the model.
+        reads, writes: its languages.
         text: what it is to read.
         other: text in the language that it is to write, if there is any.
 
     Raises:
         ConfigError: it reads the language that it should write, or writes the one that it should read.
     """
-    reads, writes = translator.source_lang, translator.target_lang
     told, wanted = language_of(text), language_of(other) if other else None
     if reads == writes:
         return

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from interlingua.bulk.worker import Recipe
+from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.cli_bulk import translate_files
 from interlingua.cli_flags import (
     DecodeFlags,
@@ -52,9 +52,9 @@ def translate_lines(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    search, _, show, machine = flags
-    options = _read_options(io, n_best, flags)
-    translator = _open(model, search, show, machine, adapter, to)
+    show = flags[2]
+    recipe = _recipe_of(model, io, n_best, flags, adapter, to)
+    options, translator = recipe.options, open_translator(recipe)
     note_zero_shot(translator)
     if translator.corrections and (unused := translator.corrections.unused):
         what = "correction is" if len(unused) == 1 else "corrections are"
@@ -95,7 +95,7 @@ def translate_folder(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    search, decode, show, machine = flags
+    _, decode, show, _ = flags
     if text and io.input is not None:
         raise ConfigError("text and --input are both given; give one of the two")
     if show.stream or show.align or show.ensemble or (decode.confidence and not io.json):
@@ -104,19 +104,38 @@ def translate_folder(
         )
     if n_best > 1 and not io.json:
         raise ConfigError("--n-best of files needs --json, so that each line stays one line")
-    recipe = Recipe(
+    recipe = _recipe_of(model, io, n_best, flags, adapter, to)
+    marks = translate_files(io.input, io.output, recipe, show)
+    note_marks(marks, None)
+
+
+def _recipe_of(
+    model: Path,
+    io: TextFlags,
+    n_best: int,
+    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
+    adapter: Path | None,
+    to: str | None,
+) -> Recipe:
+    """Say how the translator is opened, and what is asked of it."""
+    search, _, show, machine = flags
+    options = _read_options(io, n_best, flags)
+    if show.ensemble and (adapter or show.corrections or search.dtype != "auto"):
+        raise ConfigError(
+            "--ensemble goes without --adapter, --corrections and --dtype; leave them out"
+        )
+    return Recipe(
         model=model,
         adapter=adapter,
-        corrections=show.corrections,
         device=machine.device,
         dtype=search.dtype,
         threads=machine.threads,
-        options=_read_options(io, n_best, flags),
+        options=options,
         form="json" if io.json else "text",
+        ensemble=tuple(show.ensemble),
+        corrections=show.corrections,
         to=to,
     )
-    marks = translate_files(io.input, io.output, recipe, show)
-    note_marks(marks, None)
 
 
 def _read_options(
@@ -146,36 +165,6 @@ def _read_options(
             "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"
         )
     return cast(TranslateOptions, asked)
-
-
-def _open(
-    model: Path,
-    search: SearchFlags,
-    show: ShowFlags,
-    machine: MachineFlags,
-    adapter: Path | None,
-    to: str | None,
-) -> Translator:
-    if not show.ensemble:
-        return Translator.load(
-            model,
-            device=machine.device,
-            dtype=search.dtype,
-            threads=machine.threads,
-            adapter=adapter,
-            corrections=show.corrections,
-            to=to,
-        )
-    if adapter is not None or show.corrections is not None or search.dtype != "auto":
-        raise ConfigError(
-            "--ensemble goes without --adapter, --corrections and --dtype; leave them out"
-        )
-    return Translator.load_ensemble(
-        [model, *show.ensemble],
-        device=machine.device,
-        threads=machine.threads,
-        to=to,
-    )
 
 
 def _write_growing(write: Write, pieces: Generator[str, None, Translation]) -> Translation:

@@ -1,5 +1,6 @@
 """More text from a model: back-translated sources, and what a teacher writes for a student; through the commands."""
 
+import gzip
 import itertools
 import json
 import re
@@ -152,6 +153,23 @@ def test_rounds_that_cannot_be_meant_are_refused_before_anything_is_tried(
     assert not Path("more").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "status", "told"),
+    [
+        ("mono.reverse", gzip.compress(b"12\n"), 3, "is compressed by gzip"),
+        ("mono.reverse", b"12\n\xff\n", 3, "line 2"),
+        ("other.digits", b"12\n", 2, "give a model of the other direction"),
+    ],
+)
+def test_the_text_of_the_second_training_is_read_before_the_first(
+    capsys: Capture, name: str, content: bytes, status: int, told: str
+) -> None:
+    Path(name).write_bytes(content)
+    assert main(TURNS.replace("mono.reverse", name).split()) == status
+    assert told in capsys.readouterr().err
+    assert not Path("more").exists()
+
+
 def test_forward_and_reverse_models_are_trained_in_turn(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,11 +194,16 @@ def test_forward_and_reverse_models_are_trained_in_turn(
 
     def stop_at_the_third(config: RunConfig) -> object:
         steps.append(str(config.run_dir))
-        if len(steps) == 3:
+        if len(steps) in (2, 4):
             raise KeyboardInterrupt
         return train(config)
 
     monkeypatch.setattr(cli_rounds, "train", stop_at_the_third)
+    first = TURNS.replace("mono.reverse", "first.reverse").replace("--keep 1", "--keep 0.9")
+    Path("first.reverse").write_text("7 9 2 1\n7 9 3 1\n")
+    assert main(first.split()) == 130
+    # What no training has read yet, and how the next text is filtered, may be changed.
+    shutil.rmtree("more/round-1/reverse")
     assert main(TURNS.split()) == 130
     monkeypatch.setattr(cli_rounds, "train", train)
     dry = run(f"{TURNS} --dry-run", capsys)[1]
@@ -196,10 +219,12 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     assert "round 2 of 2: the forward model, training 3 of 3" in err
     assert "round 1 of 2" not in err
     assert steps == [
-        f"more/round-{n}/{m}/run" for n, m in ((1, "forward"), (1, "reverse"), (2, "forward"))
+        f"more/round-{n}/{m}/run"
+        for n, m in ((1, "forward"), (1, "reverse"), (1, "reverse"), (2, "forward"))
     ]
     assert list(dict.fromkeys(written)) == [
         ("model", "mono.digits"),
+        ("more/round-1/forward/run", "first.reverse"),
         ("more/round-1/forward/run", "mono.reverse"),
         ("more/round-1/reverse/run", "mono.digits"),
     ]
@@ -212,10 +237,10 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     assert reverse.corpus.valid_source == (Path("valid.digits"),)
     assert reverse.training.steps == 3
     told = json.loads(Path("more/rounds.json").read_text())
-    assert [(each["round"], each["model"]) for each in told["done"]] == [
-        (1, "forward"),
-        (1, "reverse"),
-        (2, "forward"),
+    assert [(each["round"], each["model"], each["keep"]) for each in told["done"]] == [
+        (1, "forward", 0.9),
+        (1, "reverse", 1.0),
+        (2, "forward", 1.0),
     ]
     Path("mono.digits").write_text("1 2 3\n")
     assert main(TURNS.replace("--iterations 2", "--iterations 3").split()) == 2
@@ -223,6 +248,20 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     Path("mono.digits").write_text("".join(f"{line}\n" for line in LINES))
     assert main([*TURNS.split(), "--training.seed", "2"]) == 2
     assert "more: was begun with training.seed = 1, not 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_rounds_are_compared_by_one_text_or_not_at_all(validated: bool) -> None:
+    valid = (Path("v.a"), Path("v.b")) if validated else (None, None)
+    side = cli_rounds.Side(Path("mono.b"), Path("t.a"), Path("t.b"), *valid)
+    rounds = cli_rounds.Rounds(2, Path("more"), Path("model"), side, None)
+    done = [
+        {"round": n, "model": "forward", "run": f"run-{n}", "validation": {"bleu": 30.0 - n}}
+        for n in (1, 2)
+    ]
+    told = cli_rounds.describe_rounds(rounds, done)
+    assert ("cannot be compared" in told) != validated
+    assert f'next: interlingua translate run-{1 if validated else 2} "..."' in told
 
 
 def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:

@@ -145,9 +145,10 @@ def sentence_chrf(hypothesis: str, references: Sequence[str]) -> float:
     return float(CHRF().sentence_score(hypothesis, list(references)).score)
 
 
-def sentence_bleu(hypothesis: str, references: Sequence[str]) -> float:
+def sentence_bleu(hypothesis: str, references: Sequence[str], *, tokenize: str = "13a") -> float:
     """Return the BLEU of one sentence, 0 to 100: of the n-grams that it is long enough to have."""
-    return float(BLEU(effective_order=True).sentence_score(hypothesis, list(references)).score)
+    bleu = BLEU(effective_order=True, tokenize=tokenize)
+    return float(bleu.sentence_score(hypothesis, list(references)).score)
 
 
 def choose_tokenizer(target_lang: str | None) -> str:

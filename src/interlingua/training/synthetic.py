@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.cleaning import CleaningJob, clean_corpus
 from interlingua.corpus.lines import read_blocks
-from interlingua.corpus.packed import PackedFile
+from interlingua.corpus.packed import PackedFile, is_packed
+from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.plain_sides import PlainSides
 from interlingua.corpus.word_noise import WordNoise
 from interlingua.corpus.words import units_of
 from interlingua.errors import CorpusError
-from interlingua.evaluation.metrics import sentence_bleu, sentence_chrf
+from interlingua.evaluation.metrics import choose_tokenizer, sentence_bleu, sentence_chrf
 from interlingua.files import replace_file, temporary_neighbour
 from interlingua.requests.faults import repeats_itself
 
@@ -66,8 +68,10 @@ class SyntheticCorpus:
         translated: its candidates, line by line.
         source, target: the files to write.
         text_is: the side that ``text`` is of; the model wrote the other.
-        reference: translations of ``text`` by people; of the candidates the nearest to it is taken, else the first.
+        reference: translations of ``text`` by people, which may be compressed; of the candidates the nearest to it is taken, else
+            the first.
         nearness: by what nearness is measured.
+        lang: of the reference; BLEU cuts text into words by it.
         keep: share of the lines that stays, those with the highest score.
         min_score: lines with a lower score go in any case.
         noise: put on the side that the model wrote, at the very end.
@@ -81,6 +85,7 @@ class SyntheticCorpus:
     text_is: Literal["source", "target"]
     reference: Path | None = None
     nearness: Nearness = "chrf"
+    lang: str | None = None
     keep: float = 1.0
     min_score: float | None = None
     noise: WordNoise | None = None
@@ -162,6 +167,10 @@ def _in_words(dropped: Counter[str]) -> str:
 
 
 def _read(path: Path) -> Iterator[str]:
+    if is_packed(path):
+        with PackedFile(path) as file:
+            yield from file.lines()
+        return
     for block in read_blocks(path, _LINES):
         yield from block.lines
 
@@ -169,7 +178,8 @@ def _read(path: Path) -> Iterator[str]:
 def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
     """Write the candidate that is taken of each line."""
     choice = _Choice()
-    nearness = {"chrf": sentence_chrf, "bleu": sentence_bleu}[job.nearness]
+    bleu = partial(sentence_bleu, tokenize=choose_tokenizer(job.lang))
+    nearness = {"chrf": sentence_chrf, "bleu": bleu}[job.nearness]
     files = [job.text, job.translated, *([job.reference] if job.reference else [])]
     held_out = _held_out(job.held_out)
     with chosen.open("w", encoding="utf-8", newline="\n") as file:
@@ -179,7 +189,7 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
                 for each in read_candidates(candidates)
                 if each.is_usable and not _goes_round(each.text, line)
             ]
-            if _plain(line) in held_out:
+            if held_out and _plain(line) in held_out:
                 choice.held_out += 1
                 found = []
             best = _nearest(found, reference[0], nearness) if reference else 0
@@ -199,12 +209,12 @@ def _held_out(path: Path | None) -> set[str]:
     """Return the lines of a validation text, which may be compressed."""
     if path is None:
         return set()
-    with PackedFile(path) as file:
-        return {plain for line in file.lines() if (plain := _plain(line))}
+    return {plain for line in _read(path) if (plain := _plain(line))}
 
 
 def _plain(line: str) -> str:
-    return " ".join(line.casefold().split())
+    """Return what two lines have in common that ``clean`` takes for one; a line of signs alone stands for itself."""
+    return normalise(line) or line.strip()
 
 
 def _nearest(

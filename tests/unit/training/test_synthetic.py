@@ -1,5 +1,6 @@
 """Which lines of a translated text become pairs, and which candidate of each."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def test_what_goes_round_in_circles_is_no_translation_unless_its_line_does(tmp_p
 
 def test_what_is_in_the_validation_text_is_not_learnt(tmp_path: Path) -> None:
     valid = tmp_path / "valid.de"
-    valid.write_text(f"{SENTENCES[1].upper()} \nEtwas anderes.\n", encoding="utf-8")
+    same = SENTENCES[1].upper().removesuffix(".")
+    valid.write_text(f"{same} \nEtwas anderes.\n", encoding="utf-8")
     scored = [[[text, -1.0, []]] for text in OUTPUTS]
     job = make_job(tmp_path, scored, held_out=valid)
     assert write_synthetic(job).dropped == {"in the validation text": 1}
@@ -93,6 +95,22 @@ def test_of_several_candidates_the_nearest_to_the_reference_is_taken(tmp_path: P
         assert write_synthetic(job).not_first == 3  # of a blank reference nothing is near
         assert read_lines(job.target) == [*OUTPUTS[:3], OUTPUTS[0]]
         assert read_lines(job.source) == SENTENCES
+
+
+def test_text_without_spaces_is_compared_by_its_characters(tmp_path: Path) -> None:
+    said = [
+        "犬が草原を走る。",
+        "女性が公園で本を読む。",
+        "子供が浜辺で遊ぶ。",
+        "男性が自転車に乗る。",
+    ]
+    scored = [[["何も分からない。", -0.1, []], [text[:-2] + "。", -1.0, []]] for text in said]
+    reference = tmp_path / "reference.ja.gz"
+    reference.write_bytes(gzip.compress("".join(f"{line}\n" for line in said).encode()))
+    job = make_job(
+        tmp_path, scored, text_is="source", reference=reference, nearness="bleu", lang="ja"
+    )
+    assert write_synthetic(job).not_first == 4
 
 
 def test_noise_comes_last_and_leaves_the_other_side_alone(tmp_path: Path) -> None:

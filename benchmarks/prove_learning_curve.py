@@ -1,0 +1,189 @@
+"""What BLEU does so much text give? Four corpora of other kinds, each cut to 1,000, 3,000 and 10,000 pairs, all choices left to ``train``.
+
+The pairs lie at even distances in the cleaned training text. Every training goes to its own end (early stopping), one thread each, as
+many at once as there are cores, the shortest first. Printed are BLEU on the validation text, as ``train`` tells it at its end, and BLEU of the
+test set with its 95 % interval, which are also drawn; ``training/expected_bleu.py`` holds the first for ``plan``. Restartable: what is trained or evaluated is not
+done again, and what has no time any more is left out with --most-pairs.
+"""
+
+import argparse
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prove_commands import (
+    cleaned,
+    corpora,
+    describe_machine,
+    evaluate,
+    parallel_text,
+    run_json,
+    table,
+)
+
+from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.hardware import num_cores
+
+SIZES = (1_000, 3_000, 10_000)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus, each part two files but for their suffixes."""
+
+    name: str
+    train: Path
+    valid: Path
+    test: Path
+    langs: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """So many pairs of a corpus, and what a model of them came to."""
+
+    corpus: Corpus
+    pairs: int
+    found: dict[str, Any]
+
+
+def main() -> None:
+    """Train what is missing, and draw the curve."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-learning-curve"))
+    parser.add_argument("--most-pairs", type=int, default=SIZES[-1], help="leave larger parts out")
+    parser.add_argument("--updates", type=int, help="of each training, to try the script out")
+    parser.add_argument("--figure", type=Path, default=Path("docs/images/learning-curve.png"))
+    flags = parser.parse_args()
+    print(describe_machine(), flush=True)
+    wanted = [
+        (corpus, pairs)
+        for pairs in SIZES
+        if pairs <= flags.most_pairs
+        for corpus in kinds(flags.runs / "text")
+    ]
+
+    def learn(one: tuple[Corpus, int]) -> Point:
+        corpus, pairs = one
+        place = flags.runs / f"{corpus.name}-{pairs}"
+        return Point(corpus, pairs, measure(corpus, pairs, place, flags.updates))
+
+    with ThreadPoolExecutor(num_cores()) as pool:
+        points = list(pool.map(learn, wanted))
+    print(tell(points))
+    draw(points, flags.figure)
+
+
+def kinds(place: Path) -> list[Corpus]:
+    """Return the corpora, cleaned where their test or validation text is in their training text."""
+    multi, tatoeba, news = (
+        corpora() / name for name in ("multi30k_en_de", "tatoeba_en_de", "news_en_de")
+    )
+    mixed = corpora() / "ro_en/sts"
+    clean = cleaned(mixed, place / "mixed", "ro", "en")
+    return [
+        Corpus(
+            "captions", multi / "train", multi / "valid", multi / "test_2016_flickr", ("en", "de")
+        ),
+        Corpus("everyday", tatoeba / "train", tatoeba / "valid", tatoeba / "test", ("en", "de")),
+        Corpus("mixed", clean, mixed / "valid", mixed / "test", ("ro", "en")),
+        Corpus("news", news / "train", news / "newstest2009", news / "newstest2013", ("en", "de")),
+    ]
+
+
+def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dict[str, Any]:
+    """Train and evaluate, or find it done."""
+    kept = place / "measured.json"
+    if kept.exists():
+        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        return found
+    place.mkdir(parents=True, exist_ok=True)
+    some = take(corpus, pairs, place / "some")
+    length = ("--training.steps", str(updates)) if updates else ()
+    text = parallel_text(some, corpus.valid, corpus.langs)
+    model = place / "run"
+    told = run_json("train", *text, "--run-dir", str(model), "--training.threads", "1", *length)
+    test = [Path(f"{corpus.test}.{code}") for code in corpus.langs]
+    (score,) = evaluate(str(model), *test, "--metrics", "bleu", "--threads", "1")["scores"]
+    corpus_of_run = json.loads((model / "shards/corpus.json").read_text(encoding="utf-8"))
+    found = {
+        "validation_bleu": told["validation"]["bleu"],
+        "bleu": score["value"],
+        "low": score["low"],
+        "high": score["high"],
+        "signature": score["signature"],
+        "updates": told["steps"],
+        "minutes": told["seconds"] / 60,
+        "statistics": corpus_of_run["statistics"],
+    }
+    kept.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def take(corpus: Corpus, pairs: int, place: Path) -> Path:
+    """Write so many pairs at even distances."""
+    for code in corpus.langs:
+        lines = read_lines(Path(f"{corpus.train}.{code}"))
+        some = [lines[number * len(lines) // pairs] for number in range(pairs)]
+        write_lines(Path(f"{place}.{code}"), some)
+    return place
+
+
+def tell(points: list[Point]) -> str:
+    """Return the table."""
+    head = (
+        "text",
+        "pairs",
+        "words a line",
+        "different words",
+        "validation BLEU",
+        "test BLEU (95 %)",
+        "updates, minutes",
+    )
+    rows = []
+    for point in points:
+        found, counted = point.found, point.found["statistics"]
+        words = max(counted["source_words"], counted["target_words"]) / counted["measured"]
+        rows.append(
+            (
+                f"{point.corpus.name}, {'-'.join(point.corpus.langs)}",
+                f"{point.pairs:,}",
+                f"{words:.1f}",
+                f"{counted['word_types']:,}",
+                f"{found['validation_bleu']:.2f}",
+                f"{found['bleu']:.2f} ({found['low']:.2f} to {found['high']:.2f})",
+                f"{found['updates']:,}, {found['minutes']:.0f}",
+            )
+        )
+    signatures = sorted({point.found["signature"] for point in points})
+    return "\n".join([table(head, rows), "", *signatures])
+
+
+def draw(points: list[Point], path: Path) -> None:
+    """Draw BLEU by the number of pairs, with 95 % intervals."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for name in dict.fromkeys(point.corpus.name for point in points):
+        own = [point for point in points if point.corpus.name == name]
+        middle = [point.found["bleu"] for point in own]
+        spread = [
+            [point.found["bleu"] - point.found["low"] for point in own],
+            [point.found["high"] - point.found["bleu"] for point in own],
+        ]
+        label = f"{name}, {'-'.join(own[0].corpus.langs)}"
+        pairs = [point.pairs for point in own]
+        axes.errorbar(pairs, middle, spread, marker="o", capsize=3, label=label)
+    axes.set(xscale="log", xlabel="sentence pairs", ylabel="BLEU on the test set")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    print(f"figure: {path}")
+
+
+if __name__ == "__main__":
+    main()
