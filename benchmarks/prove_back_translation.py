@@ -30,7 +30,7 @@ from interlingua.hardware import num_cores
 RECIPE = (
     "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared true --batching.batch-tokens 4096 "
     "--model.preset tiny --model.dropout 0.3 --training.schedule linear --training.warmup-steps 1000 "
-    "--training.peak-learning-rate 0.004 --training.average-last 4 --training.threads 1"
+    "--training.peak-learning-rate 0.004 --training.average-last 4 --training.patience 1000 --training.threads 1"
 )
 TEST = "test_2016_flickr"
 WAYS = ("with", "alone", "all")

@@ -18,6 +18,7 @@ from interlingua.evaluation.metrics import corpus_bleu, corpus_chrf
 from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 
+USUAL = Path("runs/prove-finetune/base")
 MOST_MOVED = 0.1
 """BLEU by which the sentences may move that were not corrected."""
 WAYS = {
@@ -32,14 +33,14 @@ WAYS = {
 def main() -> None:
     """Prove everything, and end with status 1 if anything does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, default=Path("runs/prove-finetune/base"))
+    parser.add_argument("--model", type=Path, default=USUAL, help="a trained model")
     parser.add_argument("--test", help="PREFIX of PREFIX.en and PREFIX.de")
     parser.add_argument("--corrections", type=int, default=200)
     parser.add_argument("--place", type=Path, default=Path("runs/prove-corrections"))
     asked = parser.parse_args()
     print(describe_machine())
     data = corpora() / "tatoeba_en_de"
-    if not (asked.model / "model").is_dir():
+    if asked.model == USUAL:  # to its end, if it was stopped
         train(asked.model, data / "train", data / "valid", BASE)
     test = asked.test or str(data / "test")
     sources, references = read_lines(Path(f"{test}.en")), read_lines(Path(f"{test}.de"))
@@ -54,7 +55,7 @@ def main() -> None:
     )
     good = prove_repeats(follows, corrected)
     good &= prove_rest(sources, references, before, after, corrected)
-    prove_near(asked, data, sources, references, before)
+    good &= prove_near(asked, data, sources, references, before)
     sys.exit(0 if good else 1)
 
 
@@ -120,8 +121,8 @@ def prove_near(
     sources: list[str],
     references: list[str],
     before: list[Translation],
-) -> None:
-    """Show what becomes of sentences that are nearly like a correction, with all validation pairs as corrections."""
+) -> bool:
+    """What is nearly like a correction becomes no worse, with all validation pairs as corrections."""
     pairs = zip(read_lines(data / "valid.en"), read_lines(data / "valid.de"), strict=True)
     folder = write(asked.model, asked.place, dict(pairs))
     after = Translator.load(asked.model, device="cpu", threads=1, corrections=folder).translate(
@@ -130,13 +131,16 @@ def prove_near(
     near = [place for place, each in enumerate(after) if "like-a-correction" in each.flags]
     if not near:
         print("no sentence is nearly like a correction")
-        return
+        return True
     wanted = [[references[place] for place in near]]
+    good = True
     for name, score in (("BLEU", corpus_bleu), ("chrF", corpus_chrf)):
         figures = [score([found[n].text for n in near], wanted) for found in (before, after)]
         print(f"the {len(near)} nearly like one: {name} {figures[0]:.2f} -> {figures[1]:.2f}")
+        good &= figures[1] >= figures[0]
     whole = [corpus_bleu([each.text for each in found], [references]) for found in (before, after)]
     print(f"all {len(sources):,}: BLEU {whole[0]:.2f} -> {whole[1]:.2f}")
+    return good
 
 
 if __name__ == "__main__":

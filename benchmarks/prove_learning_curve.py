@@ -96,12 +96,13 @@ def kinds(place: Path) -> list[Corpus]:
 def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dict[str, Any]:
     """Train and evaluate, or find it done."""
     kept = place / "measured.json"
-    if kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if found.get("asked", 0) == updates:
         return found
     place.mkdir(parents=True, exist_ok=True)
     some = take(corpus, pairs, place / "some")
     length = ("--training.steps", str(updates)) if updates else ()
+    length += ("--fresh",) if found else ()
     text = parallel_text(some, corpus.valid, corpus.langs)
     model = place / "run"
     told = run_json("train", *text, "--run-dir", str(model), "--training.threads", "1", *length)
@@ -109,6 +110,7 @@ def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dic
     (score,) = evaluate(str(model), *test, "--metrics", "bleu", "--threads", "1")["scores"]
     corpus_of_run = json.loads((model / "shards/corpus.json").read_text(encoding="utf-8"))
     found = {
+        "asked": updates,
         "validation_bleu": told["validation"]["bleu"],
         "bleu": score["value"],
         "low": score["low"],

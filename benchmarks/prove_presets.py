@@ -3,8 +3,8 @@
 For 1,000, 3,000, 10,000 and 29,000 pairs of Multi30k English-German, and for the cleaned RO-STS Romanian-English, one model is
 trained as ``train`` chooses by itself, and twenty with vocabulary, sizes, dropout, subword sampling, R-Drop, averaging and learning
 rate drawn at random, all for the same minutes of one thread, as many at once as there are cores. The best of the twenty is the one with
-the highest BLEU on the whole validation text, searched as the test set is; one that does not train to its end is a lost trial. The learning curve of the automatic choice, with 95 % intervals, is drawn to a file. Restartable: what is trained or
-evaluated is not done again.
+the highest BLEU on the whole validation text, searched as the test set is; one that does not train to its end is a lost trial.
+Restartable: what is trained or evaluated is not done again.
 """
 
 import argparse
@@ -79,7 +79,6 @@ def main() -> None:
     parser.add_argument("--updates", type=int, help="of each training instead, to try the script")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--only", help="one task, such as multi30k-1000 or ro-en")
-    parser.add_argument("--figure", type=Path, default=Path("docs/images/learning-curve.png"))
     flags = parser.parse_args()
     print(describe_machine())
     budget = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
@@ -88,8 +87,6 @@ def main() -> None:
         wanted = [task for task in wanted if task.name == flags.only]
     found = {task: measure(task, flags.runs / task.name, budget, flags.trials) for task in wanted}
     good = [tell(task, *of) for task, of in found.items()]
-    if not flags.only:
-        draw({task: of[0] for task, of in found.items()}, flags.figure)
     sys.exit(0 if all(good) else 1)
 
 
@@ -180,36 +177,6 @@ def tell(task: Task, automatic: dict[str, Any], others: list[dict[str, Any]]) ->
     print(f"  the best: {best['options']}")
     print(f"  {automatic['signature']}")
     return bool(behind <= ALLOWED)
-
-
-def draw(found: dict[Task, dict[str, Any]], path: Path) -> None:
-    """Draw BLEU by the number of pairs, with 95 % intervals."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    curve = [(task.pairs, of) for task, of in found.items() if task.name.startswith("multi30k")]
-    for label, points in (
-        ("Multi30k English-German", curve),
-        (
-            "RO-STS Romanian-English",
-            [(t.pairs, of) for t, of in found.items() if t.name == "ro-en"],
-        ),
-    ):
-        middle = [of["bleu"] for _, of in points]
-        spread = [
-            [of["bleu"] - of["low"] for _, of in points],
-            [of["high"] - of["bleu"] for _, of in points],
-        ]
-        axes.errorbar(
-            [pairs for pairs, _ in points], middle, spread, marker="o", capsize=3, label=label
-        )
-    axes.set(xscale="log", xlabel="sentence pairs", ylabel="BLEU on the test set")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    print(f"figure: {path}")
 
 
 if __name__ == "__main__":

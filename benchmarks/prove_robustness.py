@@ -43,7 +43,8 @@ def main() -> None:
         for name in shares if flags.only is None else [flags.only]:
             options = f"--corpus.noise {shares[name]} --training.steps {flags.updates} --training.threads {flags.threads}"
             options += (
-                f" --training.seed {seed} --training.minutes 100000"  # not those of the recipe
+                # neither the minutes nor the patience of the recipe
+                f" --training.seed {seed} --training.minutes 100000 --training.patience 1000"
             )
             run("train", str(RECIPE), "--run-dir", f"{flags.runs / name}-{seed}", *options.split())
     if flags.only is not None:

@@ -57,6 +57,11 @@ def adapt(
             f"{model}: is of several pairs of languages, for which there are no adapters of corrections; follow them with "
             "translate --corrections"
         )
+    if (kind := loaded.model.architecture.kind) != "transformer":
+        raise ConfigError(
+            f"{model}: an adapter is for the matrices of a Transformer, and the model is of the kind {kind}; follow the corrections with "
+            "translate --corrections"
+        )
     found = _usable(folder, loaded)
     old = OldText(source, target, keep_source, keep_target)
     kept = output or folder / "adapter"

@@ -264,5 +264,7 @@ def _page(
             target_lang=target_lang,
         )
         figures = tuple(each for each in table.figures if each.test_set == test_set.name)
-        texts.append(ComparedText(test_set.name, figures, changes))
+        texts.append(
+            ComparedText(test_set.name, figures, changes, table.test, max(table.seeds[:2]))
+        )
     return write_comparison(one.name, other.name, texts)

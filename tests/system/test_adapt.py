@@ -169,4 +169,9 @@ def test_what_made_a_run_robust_is_not_unlearnt(
     monkeypatch.setattr(lasting, "train", stop_before_training)
     assert main(["adapt", "base"]) == 130
     assert (asked[0].corpus.noise, asked[0].tokenization.sampling) == (0.3, 0.0)
+    # A run that drew its files by a temperature is replayed in that mixture.
+    settings = Path("base/config.toml").read_text(encoding="utf-8")
+    mixed = settings.replace('# temperature = "none"', "temperature = 2.0")
+    Path("base/config.toml").write_text(mixed, encoding="utf-8")
+    assert find_old_text(Path("base"), OldText((), (), (), ()), place).temperature == 2.0
     assert "another interlingua adapt works here" in capsys.readouterr().err

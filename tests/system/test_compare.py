@@ -1,5 +1,6 @@
 """Comparing systems through the real command: what is refused, the table, the LaTeX, the page, other programs' metrics."""
 
+import html
 import json
 import re
 import shutil
@@ -169,6 +170,11 @@ def test_the_page_shows_what_changed_by_kind(capsys: Capture) -> None:
     assert counts["numbers"] == (6, 0)
     assert counts["length"] == (0, 0)
     assert "12 of 12 sentences differ" in page
+    assert "p: paired bootstrap." in page
+    run(capsys, "base=worse,again", "changed=other,other", *TEST, "--output", "page.html")
+    page = Path("page.html").read_text()
+    assert "p: Welch's t over seeds and a paired bootstrap of sentences." in html.unescape(page)
+    assert "means over seeds, 2 at most; what follows is of the first seed of each" in page
 
 
 def program(name: str, text: str) -> str:

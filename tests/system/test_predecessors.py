@@ -136,6 +136,8 @@ def test_what_is_for_transformers_is_refused_in_one_line(place: Path, capsys: Ca
     assert "leave it out" in told
     told = refused(f"{CORPUS} --init-from runs/gru --start.lora-rank 2 --run-dir runs/no", capsys)
     assert "an adapter is for the matrices of a Transformer" in told
+    told = refused("adapt runs/gru", capsys)
+    assert "the kind gru; follow the corrections with translate --corrections" in told
     told = refused(f"{CORPUS} --init-from runs/gru --model.heads 2 --run-dir runs/no", capsys)
     assert "of the kind gru, which has none" in told
     told = refused(f"{CORPUS} --init-from runs/gru --model.kind lstm --run-dir runs/no", capsys)

@@ -35,6 +35,10 @@ class ComparedText:
     name: str
     figures: tuple[Figure, ...]
     changes: Changes
+    test: str
+    """By which the figures differ or do not."""
+    seeds: int
+    """Over which the figures are means; what changed is told of the first."""
 
 
 def write_comparison(one: str, other: str, texts: Sequence[ComparedText]) -> str:
@@ -66,7 +70,11 @@ def _text(one: str, other: str, text: ComparedText) -> Iterator[str]:
     better = sum(each.difference > 0 for each in changes.found)
     worse = sum(each.difference < 0 for each in changes.found)
     yield f"<h2>{_safe(text.name)}</h2>"
-    yield from _figures(one, other, text.figures)
+    yield from _figures(one, other, text)
+    if text.seeds > 1:
+        yield (
+            f'<p class="note">The figures are means over seeds, {text.seeds} at most; what follows is of the first seed of each.</p>'
+        )
     yield (
         f"<p>{len(changes.found):,} of {changes.sentences:,} sentences differ. By chrF {_safe(other)} is better in "
         f"{better:,} of them and worse in {worse:,} (sign test: p = {sign_test(better, worse):.3f}).</p>"
@@ -82,7 +90,8 @@ def _text(one: str, other: str, text: ComparedText) -> Iterator[str]:
             yield "</details>"
 
 
-def _figures(one: str, other: str, figures: Sequence[Figure]) -> Iterator[str]:
+def _figures(one: str, other: str, text: ComparedText) -> Iterator[str]:
+    figures = text.figures
     yield (
         f'<table><tr><th>Metric</th><th class="n">{_safe(one)}</th><th class="n">{_safe(other)}</th>'
         '<th class="n">Difference</th><th class="n">p</th></tr>'
@@ -104,7 +113,7 @@ def _figures(one: str, other: str, figures: Sequence[Figure]) -> Iterator[str]:
         f"{_safe(name)}: {_safe(signature)}"
         for name, signature in dict.fromkeys((f.metric, f.signature) for f in figures)
     )
-    yield f"</table><p><small>Paired bootstrap. {made}</small></p>"
+    yield f"</table><p><small>p: {_safe(text.test)}. {made}</small></p>"
 
 
 def _kinds(one: str, other: str, changes: Changes) -> Iterator[str]:

@@ -186,12 +186,13 @@ class SystemsTable:
             for name, number in zip(self.test_sets, self.sentences, strict=True)
         )
         return (
-            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self._test()}); "
+            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self.test}); "
             f"mean ± deviation over seeds ({seeds}); {sizes}"
         )
 
-    def _test(self) -> str:
-        """Name the test by which a difference is more than chance."""
+    @property
+    def test(self) -> str:
+        """The test by which a difference is more than chance."""
         if max(self.seeds) == 1:
             return "paired bootstrap"
         return "Welch's t over seeds and a paired bootstrap of sentences"

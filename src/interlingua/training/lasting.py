@@ -50,6 +50,8 @@ class OldText:
     """Before the sources of each file; none, or one a file."""
     weights: tuple[float, ...] = ()
     """How often an epoch of the run had the pairs of each file; none where each came once."""
+    temperature: float | None = None
+    """By which that followed from their sizes, if it did."""
     noise: float = 0.0
     sampling: float = 0.0
     """How the run spoiled its text, and how it cut words otherwise: what made it robust is not to be unlearnt."""
@@ -109,13 +111,12 @@ def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
     is_named = corpus.source and corpus.valid_source and not corpus.pairs
     if is_named and not any(path.is_file() and is_packed(path) for path in named):
         files = (corpus.source, corpus.target, corpus.valid_source, corpus.valid_target)
-        return OldText(*files, corpus.tags, corpus.weights)
+        return OldText(*files, corpus.tags, corpus.weights, corpus.temperature)
     text = read_corpus(config, run, lambda _: None, writes=False)
     languages = languages_of(corpus)
     old = _write(text.training, place, "adaptation.old", languages)
     held = _write(text.validation, place, "adaptation.held-out", languages)
-    weights = weights_of(text.training.pairs_a_part, corpus.weights, corpus.temperature)
-    return OldText(*old, *held, corpus.tags, weights)
+    return OldText(*old, *held, corpus.tags, corpus.weights, corpus.temperature)
 
 
 def _write(
@@ -190,7 +191,8 @@ def _learn(
     write_lines(sides[0], [_one_line(each.source) for each in corrections])
     write_lines(sides[1], [_one_line(each.target) for each in corrections])
     sizes = [_count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
-    weights = _weights(len(corrections), sizes, old.weights or (1.0,) * len(sizes))
+    mixed = weights_of(sizes, old.weights, old.temperature) or (1.0,) * len(sizes)
+    weights = _weights(len(corrections), sizes, mixed)
     overrides: dict[str, str | tuple[str, ...]] = {
         "start.init_from": str(model),
         "start.lora_rank": str(RANK),
