@@ -117,6 +117,30 @@ def test_float32_finds_what_the_plain_search_finds(
                 assert any(abs(one.score - rival.score) < NEAR for rival in theirs)
 
 
+@pytest.mark.parametrize("shape", ["pre-norm, swiglu", "output bias, as models of Marian"])
+def test_a_unit_that_is_far_below_zero_is_shut(shape: str) -> None:
+    model = make(shape)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            gated = ".gate.bias" in name or (".inner.bias" in name and "swiglu" not in shape)
+            if "feed_forward" in name and gated:
+                parameter[::2] -= torch.linspace(80.0, 260.0, len(parameter[::2]))
+    padded = pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END)
+    options = SearchOptions(beam_size=1, length_penalty=0.0)
+    plain = beam_search(
+        model,
+        padded,
+        pad_id=PAD,
+        begin_id=BEGIN,
+        end_id=END,
+        max_lengths=LIMITS,
+        options=options,
+    )
+    fast = compiled(CompiledSearch(model, "float32"), 1, 0.0, 1)
+    for (one,), (other,) in zip(fast, plain, strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-4, rel=1e-5)
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_result_is_the_same_to_the_bit_alone_and_in_any_company(

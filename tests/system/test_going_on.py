@@ -247,6 +247,62 @@ def test_a_limit_of_epochs_is_lifted(begun: Path, capsys: Capture) -> None:
     assert steps()[-1] == first + 5
 
 
+def test_the_file_of_a_run_takes_it_on_for_more_epochs(begun: Path) -> None:
+    run("train run/config.toml --training.epochs 20")
+    assert steps()[-1] > 8
+    assert load_config(Path("run/config.toml")).training.steps == steps()[-1]
+
+
+def test_a_trained_model_without_checkpoints_is_not_written_over(
+    begun: Path, capsys: Capture
+) -> None:
+    shutil.rmtree("run/checkpoints")
+    kept = {p: p.read_bytes() for p in (Path("run/metrics.jsonl"), *Path("run/model").iterdir())}
+    status, line = refused(f"{TRAIN} --training.steps 12", capsys)
+    assert (status, "holds a trained model, and no checkpoints" in line) == (2, True)
+    assert {path: path.read_bytes() for path in kept} == kept
+    # Whoever was killed between the first validation and its checkpoint begins again.
+    first = Path("run/metrics.jsonl").read_text().partition('"step": 8')[0].splitlines()[:-1]
+    write_text("run/metrics.jsonl", first)
+    run(f"{TRAIN} --training.steps 12")
+    assert steps()[-1] == 12
+
+
+def test_where_a_run_computes_is_kept_where_nothing_is_said(begun: Path) -> None:
+    said = TRAIN.replace(REPEATABLE, "")
+    torch.set_num_threads(3)
+    run(f"{said} --training.steps 12")
+    assert json.loads(Path("run/environment.json").read_text())["threads"] == 1
+    assert '"threads": 2' not in Path("run/settings.jsonl").read_text()
+    run(f"{said} --training.steps 16 --training.threads 2")
+    assert json.loads(Path("run/environment.json").read_text())["threads"] == 2
+    torch.set_num_threads(1)
+
+
+def test_settings_that_no_update_that_is_kept_was_made_with_are_forgotten(begun: Path) -> None:
+    folder = RunFolder(Path("run"))
+    first = folder.read_settings()
+    training, environment = first[0]["training"], first[0]["environment"]
+    machine = {**environment, "started_from": None}
+    whole = {**load_config(folder.config).training.model_dump(mode="json")}
+    fixed = first[0]["fixed"]
+    folder.keep_settings(8, {**whole, "peak_learning_rate": 9.0}, machine, fixed)
+    assert [each["after"] for each in folder.read_settings()] == [0, 8]
+    folder.keep_settings(8, whole, machine, fixed)
+    assert [each["after"] for each in folder.read_settings()] == [0]
+    assert training == folder.read_settings()[0]["training"]
+
+
+def test_the_rate_that_is_recorded_is_the_one_that_was_used(begun: Path) -> None:
+    flags = (
+        "--training.schedule linear --training.peak-learning-rate 0.001 --training.warmup-steps 1"
+    )
+    run(f"{TRAIN} {flags} --training.steps 20 --training.validate-every 20 --fresh")
+    records = [json.loads(line) for line in Path("run/metrics.jsonl").read_text().splitlines()]
+    (rate,) = [each["learning_rate"] for each in records if each["kind"] == "training"]
+    assert rate == pytest.approx(0.001 / 20)
+
+
 def test_a_run_that_was_set_aside_keeps_its_own_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -290,15 +290,18 @@ void attend(const Sizes &s, const float *query, int64_t keys, const At &at, floa
     }
 }
 
+// x times the logistic function of x. Beyond 88 the exponential has no room in 32 bits, and the quotient is as good as 0.
+inline float swish(float x) { return x / (1.0f + exponential(std::min(-x, 88.0f))); }
+
 void activate(float *x, const float *gate, int64_t n, int64_t activation) {
     if (activation == RELU)
         for (int64_t i = 0; i < n; ++i) x[i] = x[i] > 0.0f ? x[i] : (x[i] == x[i] ? 0.0f : x[i]);
     else if (activation == GELU)
         for (int64_t i = 0; i < n; ++i) x[i] *= 0.5f * (1.0f + std::erf(x[i] * 0.70710678f));
     else if (activation == SWIGLU)
-        for (int64_t i = 0; i < n; ++i) x[i] *= gate[i] / (1.0f + exponential(-gate[i]));
+        for (int64_t i = 0; i < n; ++i) x[i] *= swish(gate[i]);
     else
-        for (int64_t i = 0; i < n; ++i) x[i] = x[i] / (1.0f + exponential(-x[i]));
+        for (int64_t i = 0; i < n; ++i) x[i] = swish(x[i]);
 }
 
 // ---------------------------------------------------------------- the stacks

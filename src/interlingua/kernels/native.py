@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from interlingua.errors import OutputError
 from interlingua.files import replace_file
 
 __all__ = ["DTYPES", "describe", "function", "is_available", "library"]
@@ -120,11 +121,11 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
             continue
         for instructions in _instructions():
             try:
-                return _load([*command, *_OPTIMISE, *instructions])
+                return _load(command, [*_OPTIMISE, *instructions])
             except subprocess.CalledProcessError as error:
                 lines = error.stderr.decode(errors="replace").strip().splitlines()
                 reason = f"{compiler}: {lines[-1] if lines else 'failed'}"
-            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            except (OSError, RuntimeError, OutputError, subprocess.SubprocessError) as error:
                 reason = f"{compiler}: {error}"  # a RuntimeError: there is no home folder
     return None, reason
 
@@ -144,16 +145,16 @@ def _instructions() -> list[tuple[str, ...]]:
     return [(*_AVX2, "-mavxvnni"), _AVX2] if has_vnni else [_AVX2]
 
 
-def _load(command: list[str]) -> tuple[ctypes.CDLL, str]:
+def _load(compiler: list[str], flags: list[str]) -> tuple[ctypes.CDLL, str]:
     """Compile if that has not been done, and load; a file that is damaged is made again."""
-    name = f"kernels-{_fingerprint(command)}"
+    name = f"kernels-{_fingerprint(compiler, flags)}"
     path = _cache_folder() / f"{name}.so"
     if path.exists():
         try:
             return ctypes.CDLL(str(path)), name
         except OSError:
             path.unlink(missing_ok=True)
-    _compile(command, path)
+    _compile([*compiler, *flags], path)
     # Not linked with a library of threads: torch has loaded one, and a second would fight with it for the cores.
     return ctypes.CDLL(str(path)), name
 
@@ -173,11 +174,11 @@ def _cache_folder() -> Path:
     return folder
 
 
-def _fingerprint(command: list[str]) -> str:
+def _fingerprint(compiler: list[str], flags: list[str]) -> str:
     """Name the sources, the compiler, the flags, and the processor that ``native`` means."""
-    version = _run([command[0], "--version"])
+    version = _run([*compiler, "--version"])  # of ``ccache g++`` that of the second
     files = [path.read_bytes() for path in (*_SOURCES, *_HEADERS)]
-    parts = [*files, version, *(word.encode() for word in command)]
+    parts = [*files, version, *(word.encode() for word in (*compiler, *flags))]
     parts.append(f"{platform.machine()} {_processor()}".encode())
     digest = hashlib.sha256()
     for part in parts:
@@ -203,7 +204,7 @@ def _compile(command: list[str], path: Path) -> None:
         )
         with replace_file(path) as made:
             linked = Path(scratch) / path.name
-            _run([command[0], "-shared", *objects, "-o", str(linked)])
+            _run([*command, "-shared", *objects, "-o", str(linked)])
             made.write(linked.read_bytes())
 
 

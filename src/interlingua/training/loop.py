@@ -100,6 +100,8 @@ class Trainer:
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
         """False while they change or are recorded, after an exception in the middle of it, and when a loss has ended the run."""
+        self.rate = 0.0
+        """Learning rate of the last update."""
         self.state = TrainState()
         self.saved: TrainState | None = None
         """Where training stood when it was last saved or loaded."""
@@ -236,7 +238,8 @@ class Trainer:
             if measured.suspects:
                 hopeless = self._leave_out(step, measured)
             else:
-                self.optimizer.step(self.learning_rate(step))
+                self.rate = self.learning_rate(step)
+                self.optimizer.step(self.rate)
                 self._follow(step)
                 self.state = replace(self.state, skipped_in_a_row=0)
             self.state = replace(
@@ -472,7 +475,7 @@ class _Meter:
                     "kind": "training",
                     "loss": mean if state.losses else None,
                     "gradient_norm": None if measured.suspects else round(measured.norm, 4),
-                    "learning_rate": trainer.learning_rate(state.step),
+                    "learning_rate": None if measured.suspects else trainer.rate,
                     "tokens_per_second": round(speed, 1),
                     "seconds": round(state.seconds, 2),
                 },

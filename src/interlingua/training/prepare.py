@@ -35,7 +35,11 @@ from interlingua.training.corpus_of_run import (
 from interlingua.training.data import TrainingData
 from interlingua.training.directions_of_run import Part, directions_of, tag_ids
 from interlingua.training.fine_tuning import choose_fine_tuning, open_start
-from interlingua.training.resuming import earlier_config, resumed_config
+from interlingua.training.resuming import (
+    earlier_config,
+    refuse_to_overwrite,
+    resumed_config,
+)
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.shards_of_run import reopen_shards, shards_of
 from interlingua.training.starting import Start, recall_start
@@ -106,9 +110,9 @@ def prepare(config: RunConfig, *, say: Say = lambda _: None) -> Prepared:
     Raises:
         ConfigError, CorpusError, OutputError, TrainingError: see :func:`train`.
     """
-    device = choose_device(config.training.device)
     folder = RunFolder(run_dir_of(config))
     config = resumed_config(config, folder)
+    device = choose_device(config.training.device)
     start = open_start(config, folder)
     corpus = None if config.corpus.embedded else read_corpus(config, folder, say)
     with folder.locked():
@@ -150,6 +154,7 @@ def prepare_locked(
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     if writes:
+        refuse_to_overwrite(folder)
         corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
     config, tokenizers, reasons = vocabularies_of_run(
@@ -318,7 +323,6 @@ def _training_data(
         sampling=config.tokenization.sampling,
         noise=InputNoise(noise, config.training.seed) if noise else data.noise,
         weights=weights_of(shards.parts, config.corpus.weights, config.corpus.temperature),
-        prefixes=tag_ids(config.corpus, tokenizers),
     )
 
 
@@ -334,7 +338,8 @@ def _data(
         batch_tokens=batch_tokens,
         max_length=config.batching.max_length,
         seed=seed,
-        directions=directions_of(config.corpus, part),
+        directions=directions_of(corpus, part),
+        prefixes=tag_ids(corpus, tokenizers, part),
         # Unlike what people type, gaps are the task itself: a validation has them too, the same each time.
         noise=gaps if corpus.denoise else None,
         masking=_masking(config, tokenizers),

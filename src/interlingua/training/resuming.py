@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import RunConfig
+from interlingua.config import RunConfig, TrainingConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
 from interlingua.errors import ConfigError, ModelError, OutputError
@@ -13,7 +13,14 @@ from interlingua.files import write_text
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import is_same_start
 
-__all__ = ["earlier_config", "fixed_settings", "resumed_config", "set_aside"]
+__all__ = [
+    "earlier_config",
+    "fixed_settings",
+    "machine_of",
+    "refuse_to_overwrite",
+    "resumed_config",
+    "set_aside",
+]
 
 MAY_CHANGE = {
     *("steps", "epochs", "minutes", "patience", "validate_every", "validate_sentences"),
@@ -24,6 +31,12 @@ MAY_CHANGE = {
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
 _OFF = {"clip_norm", "ema", "epochs", "minutes", "temperature"}
 """Settings that none switches off; of others it leaves the choice, and a run has chosen."""
+_NEVER_TYPED = set(TrainingConfig.model_fields) - {
+    name for name, field in TrainingConfig.model_fields.items() if field.default is None
+}
+"""Settings that all stand together only in the file that a run has written itself."""
+_OF_THE_MACHINE = ("threads", "device", "worker_timeout")
+"""What has to be known before a run can be looked into."""
 _OF_THE_TEXT = ("noise", "denoise", "denoise_span", "denoise_reach", "mask", "valid_size")
 """Settings of the corpus that its files do not tell."""
 
@@ -43,6 +56,23 @@ def earlier_config(folder: RunFolder) -> RunConfig | None:
             f"{folder.path}: the configuration of the run there cannot be read ({error}); "
             "use --fresh to start anew"
         ) from error
+
+
+def machine_of(asked: RunConfig, folder: RunFolder) -> TrainingConfig:
+    """Return ``asked.training`` with what it leaves out of the machine (threads, device, patience) as the run in ``folder`` has it.
+
+    Raises:
+        ModelError: the configuration of the run cannot be read.
+    """
+    earlier = earlier_config(folder)
+    if earlier is None or not folder.has_checkpoints():
+        return asked.training
+    kept = {
+        name: getattr(earlier.training, name)
+        for name in _OF_THE_MACHINE
+        if name not in asked.training.model_fields_set or getattr(asked.training, name) is None
+    }
+    return asked.training.model_copy(update=kept)
 
 
 def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
@@ -78,7 +108,9 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
         taken = {
             name: value for name, value in changed.items() if value is not None or name in _OFF
         }
-        if section == "training" and "epochs" in taken and "steps" not in now.model_fields_set:
+        is_own_file = now.model_fields_set >= _NEVER_TYPED  # steps are there, whoever chose them
+        is_left_out = "steps" not in now.model_fields_set or is_own_file
+        if section == "training" and "epochs" in taken and "steps" not in taken and is_left_out:
             taken["steps"] = None  # the number that followed from the earlier epochs
         sections[section] = before.model_copy(update=taken)
     if different:
@@ -89,6 +121,26 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     merged = earlier.model_copy(update={"run_dir": folder.path, **sections})
     _refuse_contradictions(merged, folder)
     return merged
+
+
+def refuse_to_overwrite(folder: RunFolder) -> None:
+    """Refuse to begin anew over a model that was trained here, when all checkpoints that training could go on from are gone.
+
+    Raises:
+        ConfigError: the record tells of more than the first validation, after which a checkpoint is written.
+    """
+    if folder.has_checkpoints() or not folder.model.exists():
+        return
+    try:
+        records = [json.loads(line) for line in folder.metrics.read_text("utf-8").splitlines()]
+        validated = {each["step"] for each in records if each["kind"] == "validation"}
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if len(validated) > 1:
+        raise ConfigError(
+            f"{folder.path}: holds a trained model, and no checkpoints to go on from; put them back, or use --fresh, which starts anew "
+            "and keeps this run under another name, or use another --run-dir"
+        )
 
 
 def fixed_settings(config: RunConfig, folder: RunFolder) -> dict[str, Any]:

@@ -41,7 +41,12 @@ from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
-from interlingua.training.resuming import fixed_settings, resumed_config, set_aside
+from interlingua.training.resuming import (
+    fixed_settings,
+    machine_of,
+    resumed_config,
+    set_aside,
+)
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.saved_form import SavedForm
 from interlingua.training.starting import Start, take_weights
@@ -96,16 +101,18 @@ def train(
         OutputError: a full disk, a folder that cannot be written.
         TrainingError: a loss that is not a number, another trainer in the same folder.
     """
-    prepare_cpu(config.training.threads)
-    device = choose_device(config.training.device)
-    with join_workers(device, config.training.worker_timeout) as workers:
+    folder = RunFolder(run_dir_of(config))
+    fresh = fresh and not is_restarted()
+    machine = config.training if fresh else machine_of(config, folder)
+    prepare_cpu(machine.threads)
+    device = choose_device(machine.device)
+    with join_workers(device, machine.worker_timeout) as workers:
         if not workers.is_first:
             console = Console(quiet=True)
         progress = TrainingProgress(console or Console(stderr=True))
-        folder = RunFolder(run_dir_of(config))
         with ExitStack() as held:
             with workers.first_alone():  # it prepares the corpus
-                fresh = fresh and workers.is_first and not is_restarted()
+                fresh = fresh and workers.is_first
                 if not fresh:
                     config = resumed_config(config, folder)
                 start = open_start(config, folder, fresh=fresh, build_model=build_model)

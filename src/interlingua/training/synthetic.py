@@ -178,8 +178,9 @@ def _read(path: Path) -> Iterator[str]:
 def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
     """Write the candidate that is taken of each line."""
     choice = _Choice()
-    bleu = partial(sentence_bleu, tokenize=choose_tokenizer(job.lang))
-    nearness = {"chrf": sentence_chrf, "bleu": bleu}[job.nearness]
+    nearness: Callable[[str, list[str]], float] = sentence_chrf
+    if job.nearness == "bleu":
+        nearness = partial(sentence_bleu, tokenize=choose_tokenizer(job.lang))
     files = [job.text, job.translated, *([job.reference] if job.reference else [])]
     held_out = _held_out(job.held_out)
     with chosen.open("w", encoding="utf-8", newline="\n") as file:

@@ -9,6 +9,7 @@ from types import FrameType
 
 import pytest
 
+from interlingua.errors import OutputError
 from interlingua.kernels import native
 
 
@@ -40,3 +41,29 @@ def test_a_compiler_that_fails_says_why() -> None:
     with pytest.raises(subprocess.CalledProcessError) as told:
         native._run_together([["true"], ["sh", "-c", "echo no room >&2; exit 3"]])
     assert (told.value.returncode, told.value.stderr) == (3, b"no room\n")
+
+
+def test_a_compiler_behind_another_program_is_the_one_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tmp_path / "first"
+    before.write_text('#!/bin/sh\n[ "$1" = c++ ] || exit 9\nexec "$@"\n')
+    before.chmod(0o755)
+    monkeypatch.setenv("CXX", f"{before} c++")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "_OPTIMISE", ["-O0", "-std=c++17", "-fPIC"])
+    found, words = native._loaded.__wrapped__()
+    assert found is not None, words
+
+
+def test_a_cache_that_cannot_be_written_leaves_all_to_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(command: list[str], path: Path) -> None:
+        raise OutputError(f"{path}: cannot be written (no space left on device)")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "_compile", fail)
+    found, words = native._loaded.__wrapped__()
+    assert found is None
+    assert "no space left" in words

@@ -112,6 +112,16 @@ def test_a_small_language_gets_pieces_by_its_weight_in_training(place: Path) -> 
     assert length(1000.0) < length(None)
 
 
+def test_gaps_in_a_validation_stand_behind_the_tag_of_its_language(place: Path) -> None:
+    prepared = prepare(config_with(denoise=0.3))
+    data = prepared.validation
+    pieces = data.tokenizers.source.all_tokens()
+    tags = {pieces.index(direction.tag) for direction in data.directions}
+    order = data.order(0)
+    first = {int(ids[0]) for pairs in order for ids in data.batch(pairs, 0).source}
+    assert first == tags
+
+
 def test_one_pair_of_languages_is_prepared_as_ever(place: Path) -> None:
     one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
     one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
