@@ -269,7 +269,8 @@ class TrainingConfig(Section):
     minutes: float | None = Field(default=None, gt=0)
     """Minutes of training at most; a linear or cosine schedule then reaches zero in that time."""
     peak_learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the end of the warm-up (None: d_model^-0.5 * warmup_steps^-0.5, the paper)."""
+    """Learning rate at the end of the warm-up (None: the paper's d_model^-0.5 * warmup_steps^-0.5 for warmup_steps that are
+    given, else chosen)."""
     warmup_steps: int | None = Field(default=None, ge=1)
     """Updates of linear warm-up (None: chosen from the number of steps)."""
     schedule: Literal["inverse-sqrt", "linear", "cosine"] | None = None

@@ -46,6 +46,13 @@ Only the warm-up and the distance between validations follow from it; the run en
 _FLOPS_OF_A_CORE = 4e10
 """Floating-point operations a second of training on one core of an ordinary laptop: what a Zen 3 does in float32."""
 
+WARMUP_OF_PEAK = 2_000
+"""Updates of warm-up whose highest learning rate by the paper's rule every run gets, unless it says otherwise.
+
+That rule reaches the higher, the shorter the warm-up is: a run of 2,000 updates on 1,000 pairs, with 200 of them, came to 0.006, and learnt
+nothing (BLEU 2.6 on Multi30k; 14.1 with 0.002).
+"""
+
 PEAK_OF_PREDECESSORS = 0.001
 """Learning rate of recurrent and convolutional models (Kingma and Ba 2015)."""
 
@@ -285,7 +292,6 @@ def _choose_length(
         passes = f"at most {steps / epoch:.0f} passes over the corpus"
         reasons.append(f"training.steps = {steps:,}: {passes}")
     update["steps"] = steps
-    by_the_clock = steps is None
     if steps is None:
         steps = in_time
         reasons.append(
@@ -300,8 +306,8 @@ def _choose_length(
     if training.warmup_steps is None:
         update["warmup_steps"] = min(4_000, max(100, steps // 10))
     if training.peak_learning_rate is None:
-        warmup = update["warmup_steps"] if by_the_clock and training.warmup_steps is None else None
-        update["peak_learning_rate"] = _peak(corpus, model, warmup, reasons)
+        is_chosen = training.warmup_steps is None
+        update["peak_learning_rate"] = _peak(corpus, model, reasons, warmup_is_chosen=is_chosen)
     if training.validate_every is None:
         update["validate_every"] = min(5_000, max(100, min(steps // 20, round(2 * epoch))))
     if training.patience is None:
@@ -310,17 +316,18 @@ def _choose_length(
 
 
 def _peak(
-    corpus: CorpusStatistics, model: ModelConfig, warmup: int | None, reasons: list[str]
+    corpus: CorpusStatistics, model: ModelConfig, reasons: list[str], *, warmup_is_chosen: bool
 ) -> float | None:
-    """Choose the highest learning rate; None is the paper's rule. ``warmup`` is one that was chosen for a guess of the time."""
+    """Choose the highest learning rate; None is the paper's rule, for a warm-up that was asked for."""
     if model.kind in ("transformer", "encoder", "decoder"):
         if corpus.is_rules:
             return 0.002
-        usual = STEPS_IN_THE_TIME // 10
-        if warmup is None or warmup >= usual:
+        if not warmup_is_chosen:
             return None
-        # By the paper's rule a warm-up that is short because the machine is slow would end at a higher rate.
-        return float(f"{paper_peak(model.d_model or 512, usual):.2g}")
+        peak = float(f"{paper_peak(model.d_model or 512, WARMUP_OF_PEAK):.2g}")
+        why = "a short warm-up does not make it higher, as the paper's rule would"
+        reasons.append(f"training.peak_learning_rate = {peak:g}: {why}")
+        return peak
     why = "Adam's usual one; the paper's rule is for its own model"
     reasons.append(f"training.peak_learning_rate = {PEAK_OF_PREDECESSORS:g}: {why}")
     return PEAK_OF_PREDECESSORS

@@ -124,7 +124,7 @@ def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
     chosen, reasons = choose(RunConfig(training=training), TEXT)
     assert chosen.training.steps is None
     assert chosen.training.warmup_steps == 500
-    assert chosen.training.peak_learning_rate is None
+    assert chosen.training.peak_learning_rate == pytest.approx(128**-0.5 * 2000**-0.5, rel=0.05)
     assert chosen.training.validate_every == 100
     assert any("as if 5,000 updates fitted into the 60 minutes" in reason for reason in reasons)
 
@@ -134,7 +134,7 @@ def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
     training = TrainingConfig(minutes=5, threads=1)
     chosen, reasons = choose(RunConfig(model=model, training=training), TEXT)
     assert chosen.training.warmup_steps == 100
-    assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 500**-0.5, rel=0.05)
+    assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 2000**-0.5, rel=0.05)
     assert any(
         re.search(r"as if \d\d\d updates fitted into the 5 minutes", each) for each in reasons
     )
@@ -142,6 +142,15 @@ def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
         RunConfig(model=model, training=training.model_copy(update={"threads": 64})), TEXT
     )
     assert again.training.warmup_steps == 500
+
+
+def test_a_short_warm_up_makes_no_high_learning_rate() -> None:
+    for steps in (200, 2_000, 40_000):
+        chosen, reasons = choose(RunConfig(training=TrainingConfig(steps=steps)), TEXT)
+        assert chosen.training.peak_learning_rate == pytest.approx(0.002, rel=0.05)
+        assert any("peak_learning_rate = 0.002" in reason for reason in reasons)
+    wanted = TrainingConfig(steps=2_000, warmup_steps=200)
+    assert choose(RunConfig(training=wanted), TEXT)[0].training.peak_learning_rate is None
 
 
 @pytest.mark.parametrize("limit", [{"steps": 70}, {"epochs": 7.0}])
