@@ -185,10 +185,10 @@ class TokenizationConfig(Section):
     """Work on bytes (bpe only): decode(encode(x)) is x itself, without normalisation."""
     training_pairs: int = Field(default=1_000_000, ge=1)
     """Pairs that the vocabulary is learnt from; of a larger corpus this many are taken, evenly spread."""
-    sampling: float = Field(default=0.0, ge=0.0, lt=1.0)
+    sampling: float | None = Field(default=None, ge=0.0, lt=1.0)
     """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
     (MaxMatch-dropout), or 1 - alpha for unigram. Batches are made by the lengths without it, so that theirs can
-    exceed batching.batch_tokens."""
+    exceed batching.batch_tokens (None: none; where the kind is chosen too, 0.1 for little ordinary text)."""
 
 
 class BatchingConfig(Section):

@@ -34,6 +34,7 @@ from interlingua.model import removed_parts
 from interlingua.model.architecture import PRESETS
 from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.training.automatic import WARMUP_OF_PEAK
 from interlingua.training.run import train
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.schedule import paper_peak
@@ -108,9 +109,6 @@ PARTS = {
 """Without "heads" one is left."""
 SETTINGS = "settings.json"
 """What all runs of a folder have alike, so that they can be compared."""
-WARMUP = 1000
-"""Updates of the warm-up whose peak by the paper's rule all runs have, if the configuration names none: by that rule a warm-up as
-short as that of so few updates would end far higher, and one of a single update highest of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +277,14 @@ def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
 
 
 def _with_peak(config: RunConfig) -> RunConfig:
-    """Return a configuration that names its highest learning rate, where the paper's rule is for its model."""
+    """Return a configuration that names its highest learning rate, where the paper's rule is for its model.
+
+    Else a run without a warm-up would have the highest of all.
+    """
     if not _follows_the_paper(config):
         return config
     width = config.model.d_model or PRESETS[config.model.preset or "small"].d_model
-    peak = float(f"{paper_peak(width, config.training.warmup_steps or WARMUP):.2g}")
+    peak = float(f"{paper_peak(width, config.training.warmup_steps or WARMUP_OF_PEAK):.2g}")
     training = config.training.model_copy(update={"peak_learning_rate": peak})
     return config.model_copy(update={"training": training})
 

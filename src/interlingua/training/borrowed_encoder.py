@@ -67,7 +67,9 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
         update={
             "model": model,
             "batching": batching,
-            "tokenization": config.tokenization.model_copy(update={"shared": False}),
+            "tokenization": config.tokenization.model_copy(
+                update={"shared": False, "sampling": config.tokenization.sampling or 0.0}
+            ),
         }
     )
 

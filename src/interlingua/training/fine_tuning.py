@@ -142,6 +142,7 @@ def _tokenization(
                 f"tokenization.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, and its tokenizer "
                 "is kept; leave this out"
             )
+    own["sampling"] = asked.sampling or 0.0
     refuse_sampling(asked.sampling, source, start)
     return asked.model_copy(update=own)
 

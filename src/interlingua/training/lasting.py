@@ -80,7 +80,9 @@ def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
     path = run / "config.toml"
     config = load_config(path) if path.is_file() else None
     if config is not None:
-        given = replace(given, noise=config.corpus.noise, sampling=config.tokenization.sampling)
+        given = replace(
+            given, noise=config.corpus.noise, sampling=config.tokenization.sampling or 0.0
+        )
     if given.sources and given.held_sources:
         return given
     if config is None:

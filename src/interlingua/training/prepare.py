@@ -320,7 +320,7 @@ def _training_data(
     noise = config.corpus.noise
     return replace(
         data,
-        sampling=config.tokenization.sampling,
+        sampling=config.tokenization.sampling or 0.0,
         noise=InputNoise(noise, config.training.seed) if noise else data.noise,
         weights=weights_of(shards.parts, config.corpus.weights, config.corpus.temperature),
     )

@@ -104,7 +104,7 @@ def _encoder(config: RunConfig, tokenizers: TokenizerPair, part: Part) -> Encode
         config.batching.max_length,
         prefixes=tag_ids(config.corpus, tokenizers, part),
         keep_text=part == "validation"
-        or config.tokenization.sampling > 0
+        or bool(config.tokenization.sampling)
         or config.corpus.noise > 0
         or config.corpus.denoise > 0,
         answers=None if config.corpus.text else config.model.answers,

@@ -195,7 +195,7 @@ def _refuse_unknown_directions(start: Start, corpus: CorpusConfig) -> None:
             )
 
 
-def refuse_sampling(sampling: float, source: Tokenizer, start: Start) -> None:
+def refuse_sampling(sampling: float | None, source: Tokenizer, start: Start) -> None:
     """Raise a ConfigError if subword sampling is asked of a tokenizer that cuts a text in one way only."""
     cutter = source.cutter if isinstance(source, RenumberedTokenizer) else source
     if sampling and not (

@@ -80,7 +80,10 @@ def _choose_tokens(
     """Choose how text is cut; return the configuration with the reasons."""
     sample = config.tokenization.training_pairs
     config = choose_answers(config)
-    tokenization, reasons = choose_tokenization(config.tokenization, statistics)
+    is_translated = config.model.kind not in ("encoder", "decoder") and not config.corpus.text
+    tokenization, reasons = choose_tokenization(
+        config.tokenization, statistics, is_translated=is_translated
+    )
     if tokenization.target_kind is not None:
         tokenization = tokenization.model_copy(update={"shared": False})
     if corpus.num_training > sample:

@@ -1,6 +1,7 @@
 """The choices that are made from a corpus, and the reasons given for them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from interlingua.config import (
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ConfigError
 from interlingua.training.automatic import (
+    LITTLE_TEXT,
     architecture_of,
     choose_model,
     choose_tokenization,
@@ -61,8 +63,25 @@ def test_two_scripts_get_two_vocabularies() -> None:
     assert choose_tokenization(TokenizationConfig(), measure_corpus(JAPANESE))[0].shared is False
 
 
+def test_words_of_little_text_are_cut_in_other_ways_unless_somebody_says_how() -> None:
+    little = measure_corpus(TEXT)
+    chosen, reasons = choose_tokenization(TokenizationConfig(), little)
+    assert chosen.sampling == 0.1
+    assert any(reason.startswith("tokenization.sampling = 0.1") for reason in reasons)
+    much = replace(little, pairs=LITTLE_TEXT)
+    for wanted, corpus in (
+        (TokenizationConfig(), much),
+        (TokenizationConfig(), measure_corpus(DIGITS)),
+        (TokenizationConfig(kind="bpe"), little),
+        (TokenizationConfig(sampling=0.0), little),
+    ):
+        assert choose_tokenization(wanted, corpus)[0].sampling == 0.0
+    read = choose_tokenization(TokenizationConfig(), little, is_translated=False)
+    assert read[0].sampling == 0.0
+
+
 def test_what_is_configured_is_not_chosen() -> None:
-    wanted = TokenizationConfig(kind="unigram", vocabulary_size=777, shared=False)
+    wanted = TokenizationConfig(kind="unigram", vocabulary_size=777, shared=False, sampling=0.0)
     assert choose_tokenization(wanted, measure_corpus(TEXT)) == (wanted, [])
     config = RunConfig(
         tokenization=wanted,
@@ -124,7 +143,7 @@ def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
     chosen, reasons = choose(RunConfig(training=training), TEXT)
     assert chosen.training.steps is None
     assert chosen.training.warmup_steps == 500
-    assert chosen.training.peak_learning_rate == pytest.approx(128**-0.5 * 2000**-0.5, rel=0.05)
+    assert chosen.training.peak_learning_rate == pytest.approx(128**-0.5 * 1000**-0.5, rel=0.05)
     assert chosen.training.validate_every == 100
     assert any("as if 5,000 updates fitted into the 60 minutes" in reason for reason in reasons)
 
@@ -134,7 +153,7 @@ def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
     training = TrainingConfig(minutes=5, threads=1)
     chosen, reasons = choose(RunConfig(model=model, training=training), TEXT)
     assert chosen.training.warmup_steps == 100
-    assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 2000**-0.5, rel=0.05)
+    assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 1000**-0.5, rel=0.05)
     assert any(
         re.search(r"as if \d\d\d updates fitted into the 5 minutes", each) for each in reasons
     )
@@ -147,8 +166,8 @@ def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
 def test_a_short_warm_up_makes_no_high_learning_rate() -> None:
     for steps in (200, 2_000, 40_000):
         chosen, reasons = choose(RunConfig(training=TrainingConfig(steps=steps)), TEXT)
-        assert chosen.training.peak_learning_rate == pytest.approx(0.002, rel=0.05)
-        assert any("peak_learning_rate = 0.002" in reason for reason in reasons)
+        assert chosen.training.peak_learning_rate == pytest.approx(0.0028, rel=0.05)
+        assert any("peak_learning_rate = 0.0028" in reason for reason in reasons)
     wanted = TrainingConfig(steps=2_000, warmup_steps=200)
     assert choose(RunConfig(training=wanted), TEXT)[0].training.peak_learning_rate is None
 
