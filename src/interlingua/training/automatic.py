@@ -54,6 +54,9 @@ LITTLE_TEXT = 15_000
 SAMPLING = 0.1
 """BPE-dropout (Provilkov et al. 2020)."""
 
+FEWEST_STEPS, FEWEST_STEPS_SAMPLED = 2_000, 3_000
+"""Updates of the shortest training on ordinary text; words that are cut in other ways each time are learnt later, and further."""
+
 WARMUP_OF_PEAK = 1_000
 """Updates of warm-up whose highest learning rate by the paper's rule every run gets, unless it says otherwise.
 
@@ -273,7 +276,13 @@ def choose_model(
     config = config.model_copy(update={"model": model, "batching": batching})
     in_time = STEPS_IN_THE_TIME if on_gpu else min(STEPS_IN_THE_TIME, _steps_in_time(config))
     training = _choose_length(
-        config.training, corpus, epoch=epoch, model=model, in_time=in_time, reasons=reasons
+        config.training,
+        corpus,
+        epoch=epoch,
+        fewest=FEWEST_STEPS_SAMPLED if config.tokenization.sampling else FEWEST_STEPS,
+        model=model,
+        in_time=in_time,
+        reasons=reasons,
     )
     return config.model_copy(update={"training": training}), reasons
 
@@ -295,18 +304,19 @@ def _choose_length(
     corpus: CorpusStatistics,
     *,
     epoch: float,
+    fewest: int,
     model: ModelConfig,
     in_time: int,
     reasons: list[str],
 ) -> TrainingConfig:
-    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates, ``in_time`` those that the clock may allow."""
+    """Choose how long to train, and how the learning rate goes; ``epoch`` and ``fewest`` are in updates, ``in_time`` those that the clock may allow."""
     update: dict[str, Any] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None and training.minutes is None:
         epochs = 16 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
-        steps = max(1_000 if corpus.is_rules else 2_000, round(epochs * epoch))
+        steps = max(1_000 if corpus.is_rules else fewest, round(epochs * epoch))
         passes = f"at most {steps / epoch:.0f} passes over the corpus"
         reasons.append(f"training.steps = {steps:,}: {passes}")
     update["steps"] = steps
