@@ -176,6 +176,10 @@ prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, sp
 prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from English-German, three seeds (three hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_transfer.py
 
+.PHONY: prove-learning-curve
+prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four corpora, as train chooses (four hours; the same again resumes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_learning_curve.py
+
 .PHONY: prove-presets prove-quality
 prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (nine hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_presets.py
