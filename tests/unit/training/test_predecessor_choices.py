@@ -55,5 +55,5 @@ def test_a_transformer_is_chosen_as_before_there_were_others() -> None:
     sizes = (model.encoder_layers, model.decoder_layers, model.d_model, model.d_ff, model.heads)
     assert sizes == (3, 3, 256, 1024, 4)
     assert (model.norm, model.attention, model.bidirectional) == ("post", None, None)
-    assert config.training.peak_learning_rate is None
-    assert not any("peak_learning_rate" in reason for reason in reasons)
+    assert config.training.peak_learning_rate == 0.002
+    assert any("peak_learning_rate = 0.002: a short warm-up" in reason for reason in reasons)
