@@ -26,7 +26,7 @@ PAIRS = [
 TRAIN = (
     "train --source train.ro --target train.en --model.encoder-layers 1 --model.decoder-layers 1 "
     "--model.d-model 16 --model.d-ff 16 --model.heads 2 --training.threads 1 --training.steps 6 "
-    "--training.validate-every 3 --training.validate-sentences 4 --tokenization.sampling 0"
+    "--training.validate-every 3 --training.validate-sentences 4 --training.peak-learning-rate 0.025"
 )
 
 
