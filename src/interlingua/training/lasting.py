@@ -209,7 +209,7 @@ def _learn(
         "corpus.weights": ",".join(f"{weight:.6g}" for weight in weights),
         **({"corpus.tags": ",".join(("", *old.tags))} if any(old.tags) else {}),
         **({"corpus.noise": str(old.noise)} if old.noise else {}),
-        **({"tokenization.sampling": str(old.sampling)} if old.sampling else {}),
+        "tokenization.sampling": str(old.sampling),
         "run_dir": str(run),
         "training.device": device,
     }
