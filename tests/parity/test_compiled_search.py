@@ -85,6 +85,18 @@ def compiled(
     )
 
 
+def plainly(model: Transformer, beam: int, alpha: float, n_best: int) -> list[list[Hypothesis]]:
+    return beam_search(
+        model,
+        pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END),
+        pad_id=PAD,
+        begin_id=BEGIN,
+        end_id=END,
+        max_lengths=LIMITS,
+        options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
+    )
+
+
 @pytest.mark.parametrize(
     ("beam", "alpha", "n_best"), [(1, 0.0, 1), (4, 0.6, 4), (5, 1.0, 1), (3, -0.5, 2)]
 )
@@ -93,16 +105,7 @@ def test_float32_finds_what_the_plain_search_finds(
     shape: str, beam: int, alpha: float, n_best: int
 ) -> None:
     model = make(shape)
-    padded = pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END)
-    plain = beam_search(
-        model,
-        padded,
-        pad_id=PAD,
-        begin_id=BEGIN,
-        end_id=END,
-        max_lengths=LIMITS,
-        options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
-    )
+    plain = plainly(model, beam, alpha, n_best)
     fast = compiled(CompiledSearch(model, "float32"), beam, alpha, n_best)
     for ours, theirs in zip(fast, plain, strict=True):
         assert len(ours) == len(theirs)
@@ -125,17 +128,7 @@ def test_a_unit_that_is_far_below_zero_is_shut(shape: str) -> None:
             gated = ".gate.bias" in name or (".inner.bias" in name and "swiglu" not in shape)
             if "feed_forward" in name and gated:
                 parameter[::2] -= torch.linspace(80.0, 260.0, len(parameter[::2]))
-    padded = pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END)
-    options = SearchOptions(beam_size=1, length_penalty=0.0)
-    plain = beam_search(
-        model,
-        padded,
-        pad_id=PAD,
-        begin_id=BEGIN,
-        end_id=END,
-        max_lengths=LIMITS,
-        options=options,
-    )
+    plain = plainly(model, 1, 0.0, 1)
     fast = compiled(CompiledSearch(model, "float32"), 1, 0.0, 1)
     for (one,), (other,) in zip(fast, plain, strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-4, rel=1e-5)
