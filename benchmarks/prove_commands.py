@@ -31,6 +31,7 @@ __all__ = [
     "corpora",
     "describe_machine",
     "evaluate",
+    "even_pairs",
     "first_pairs",
     "has_bfloat16",
     "held_out",
@@ -134,6 +135,18 @@ def first_pairs(text: Path, place: Path, number: int, langs: Sequence[str] = ("e
     """Write the first pairs of a text; it and ``place``, which is returned, are two files but for their suffixes."""
     for lang in langs:
         write_lines(Path(f"{place}.{lang}"), read_lines(Path(f"{text}.{lang}"))[:number])
+    return place
+
+
+def even_pairs(text: Path, place: Path, number: int, langs: Sequence[str] = ("en", "de")) -> Path:
+    """Write pairs of a text at even distances; it and ``place``, which is returned, are two files but for their suffixes."""
+    for lang in langs:
+        lines = read_lines(Path(f"{text}.{lang}"))
+        if len(lines) < number:
+            sys.exit(f"{text} has only {len(lines):,} pairs, and {number:,} are wanted")
+        write_lines(
+            Path(f"{place}.{lang}"), [lines[n * len(lines) // number] for n in range(number)]
+        )
     return place
 
 

@@ -18,12 +18,12 @@ from prove_commands import (
     corpora,
     describe_machine,
     evaluate,
+    even_pairs,
     parallel_text,
     run_json,
     table,
 )
 
-from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.hardware import num_cores
 
 SIZES = (1_000, 3_000, 10_000)
@@ -100,7 +100,7 @@ def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dic
     if found.get("asked", 0) == updates:
         return found
     place.mkdir(parents=True, exist_ok=True)
-    some = take(corpus, pairs, place / "some")
+    some = even_pairs(corpus.train, place / "some", pairs, corpus.langs)
     length = ("--training.steps", str(updates)) if updates else ()
     length += ("--fresh",) if found else ()
     text = parallel_text(some, corpus.valid, corpus.langs)
@@ -122,15 +122,6 @@ def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dic
     }
     kept.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return found
-
-
-def take(corpus: Corpus, pairs: int, place: Path) -> Path:
-    """Write so many pairs at even distances."""
-    for code in corpus.langs:
-        lines = read_lines(Path(f"{corpus.train}.{code}"))
-        some = [lines[number * len(lines) // pairs] for number in range(pairs)]
-        write_lines(Path(f"{place}.{code}"), some)
-    return place
 
 
 def tell(points: list[Point]) -> str:

@@ -19,6 +19,7 @@ from prove_commands import (
     compare_bleu,
     corpora,
     describe_machine,
+    even_pairs,
     length_flags,
     mean_bleu,
     parallel_text,
@@ -26,7 +27,7 @@ from prove_commands import (
     translated,
 )
 
-from interlingua.corpus.lines import read_lines, write_lines
+from interlingua.corpus.lines import read_lines
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL
 from interlingua.hardware import num_cores
 
@@ -89,15 +90,8 @@ def main() -> None:
 
 def choose_pairs(small: Path, place: Path, number: int) -> Path:
     """Take some of the training pairs at even distances, none of which is in the test or validation part."""
-    clean, some = cleaned(small, place / "cleaned", "en", "ro"), place / "some"
-    for code in ("en", "ro"):
-        lines = read_lines(clean.with_suffix(f".{code}"))
-        if len(lines) < number:
-            sys.exit(f"only {len(lines):,} pairs are clean; give fewer --pairs")
-        write_lines(
-            some.with_suffix(f".{code}"), [lines[n * len(lines) // number] for n in range(number)]
-        )
-    return some
+    clean = cleaned(small, place / "cleaned", "en", "ro")
+    return even_pairs(clean, place / "some", number, ("en", "ro"))
 
 
 def train(run_dir: Path, texts: list[tuple[Path, str, Path]], options: str) -> None:
