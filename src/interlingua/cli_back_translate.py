@@ -183,8 +183,7 @@ class _Work:
         translator = open_translator(recipe)
         reads, writes = translator.source_lang, translator.target_lang
         check_languages(model, reads, writes, mono, genuine[0])
-        languages = (writes, reads)
-        places = sides_in(output, "back-translated", *languages)
+        places = sides_in(output, "back-translated", writes, reads)
         job = SyntheticCorpus(
             text=mono,
             translated=output / TRANSLATED / mono.name,

@@ -93,7 +93,7 @@ def distill(
     translator = open_translator(recipe)
     languages = translator.source_lang, translator.target_lang
     check_languages(teacher[0], *languages, source, target)
-    places = sides_in(output, "distilled", translator.source_lang, translator.target_lang)
+    places = sides_in(output, "distilled", *languages)
     job = SyntheticCorpus(
         text=source,
         translated=output / TRANSLATED / source.name,
@@ -102,7 +102,7 @@ def distill(
         text_is="source",
         reference=target,
         nearness=how.nearness,
-        lang=translator.target_lang,
+        lang=languages[1],
         keep=keep.keep,
         min_score=keep.min_score,
         held_out=valid.valid_source,

@@ -188,8 +188,12 @@ def recall(rounds: Rounds, told: dict[str, Any]) -> list[dict[str, Any]]:
 def content_of(files: Sequence[Path]) -> dict[str, str]:
     """Return the beginning of the SHA-256 of each file."""
     return {
-        f"content of {path}": fingerprint([path])[path.as_posix()]["sha256"][:12] for path in files
+        _content_name(path): fingerprint([path])[path.as_posix()]["sha256"][:12] for path in files
     }
+
+
+def _content_name(path: Path) -> str:
+    return f"content of {path}"
 
 
 def train_in_turn(
@@ -237,7 +241,7 @@ def _that_count(
     """Leave out the text of the reverse model while nothing has been made of it, so that another can still be given."""
     if rounds.reverse is None or any(each["model"] == "reverse" for each in done):
         return told
-    unread = (TEXT_OF_SOURCE, *content_of([rounds.reverse.mono]))
+    unread = (TEXT_OF_SOURCE, _content_name(rounds.reverse.mono))
     return {name: value for name, value in told.items() if name not in unread}
 
 

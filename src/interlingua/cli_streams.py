@@ -71,7 +71,7 @@ def read_input(text: Sequence[str], source: str | None) -> list[str]:
 
 
 def refuse_missing_text(path: Path | None) -> None:
-    """Refuse a text that is not there or cannot be read, before work is done; None is no text.
+    """Refuse a text that is not there, or cannot be read more than once, before work is done; None is no text.
 
     Raises:
         CorpusError: it says why.
