@@ -1,6 +1,7 @@
 """An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
 
 import json
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ MAY_CHANGE = {
 """Settings of training that a resumed run takes anew: how long, where, and how large its steps are."""
 _OFF = {"clip_norm", "ema", "epochs", "minutes", "temperature"}
 """Settings that none switches off; of others it leaves the choice, and a run has chosen."""
-_NEVER_TYPED = set(TrainingConfig.model_fields) - {
-    name for name, field in TrainingConfig.model_fields.items() if field.default is None
+_NEVER_TYPED = {
+    name for name, field in TrainingConfig.model_fields.items() if field.default is not None
 }
 """Settings that all stand together only in the file that a run has written itself."""
 _OF_THE_MACHINE = ("threads", "device", "worker_timeout")
@@ -108,9 +109,7 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
         taken = {
             name: value for name, value in changed.items() if value is not None or name in _OFF
         }
-        is_own_file = now.model_fields_set >= _NEVER_TYPED  # steps are there, whoever chose them
-        is_left_out = "steps" not in now.model_fields_set or is_own_file
-        if section == "training" and "epochs" in taken and "steps" not in taken and is_left_out:
+        if section == "training" and "epochs" in taken and not _asks_for_steps(now, taken):
             taken["steps"] = None  # the number that followed from the earlier epochs
         sections[section] = before.model_copy(update=taken)
     if different:
@@ -121,6 +120,12 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     merged = earlier.model_copy(update={"run_dir": folder.path, **sections})
     _refuse_contradictions(merged, folder)
     return merged
+
+
+def _asks_for_steps(asked: TrainingConfig, changed: Container[str]) -> bool:
+    """Tell whether a number of updates is meant; in the file of the run itself one stands, whoever chose it."""
+    is_own_file = asked.model_fields_set >= _NEVER_TYPED
+    return "steps" in changed or ("steps" in asked.model_fields_set and not is_own_file)
 
 
 def refuse_to_overwrite(folder: RunFolder) -> None:

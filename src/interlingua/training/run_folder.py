@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -160,12 +160,10 @@ class RunFolder:
             every = []
         before = [each for each in every if each["after"] < step]
         is_same = before and {name: before[-1].get(name) for name in now} == now
-        if is_same and before == every:
-            return
-        if is_same:  # what was recorded after it came to no update that is kept
-            write_text(self.settings, _as_lines(before))
-            return
-        write_text(self.settings, _as_lines([*before, {"after": step, **now}]))
+        kept = before if is_same else [*before, {"after": step, **now}]
+        if kept != every:  # what was recorded since came to no update that is kept
+            lines = [json.dumps(each, sort_keys=True) for each in kept]
+            write_text(self.settings, "".join(f"{line}\n" for line in lines))
 
     def read_settings(self) -> list[dict[str, Any]]:
         """Return what :meth:`keep_settings` recorded, in the order of updates; nothing of a run of an earlier version.
@@ -198,7 +196,3 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return platform.processor()
-
-
-def _as_lines(entries: Sequence[dict[str, Any]]) -> str:
-    return "".join(f"{json.dumps(each, sort_keys=True)}\n" for each in entries)
