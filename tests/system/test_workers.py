@@ -376,7 +376,9 @@ with join_workers(torch.device("cpu"), 2.0) as workers:
                 found.touch()
             else:
                 assert found.exists(), "did not wait"
-        print(way, workers.total(1.0), flush=True)
+        # One write: two processes share the pipe, and unbuffered ones mix their words.
+        sys.stdout.write(f"{way} {workers.total(1.0)}\\n")
+        sys.stdout.flush()
 """
 
 
