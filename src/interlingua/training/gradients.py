@@ -1,8 +1,9 @@
 """The gradient of one update: forward and backward over its batches, whatever their size and number."""
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -59,28 +60,40 @@ class GradientOfUpdate:
     def compute(self, batches: list[Batch], seed: int) -> Measured:
         """Compute, clip, and report; a batch that does not fit into memory is halved until it does.
 
+        Of several processes each halves its own share, where gradients are exchanged only when all are there. Elsewhere those
+        of the last batch are on their way while it is computed, and the others could not follow: there the error ends the run.
+
         Raises:
             TrainingError: even a single pair does not fit.
         """
+        shares = [_Share(place, *self._share(batch)) for place, batch in enumerate(batches)]
+        num_tokens = sum(batch.num_target_tokens for batch in batches)
         while True:
             torch.manual_seed(seed + self.workers.rank)
             try:
-                return self._compute(batches)
+                losses = self._backward(shares, num_tokens)
+                break
             except (RuntimeError, MemoryError) as error:
-                if not is_lack_of_memory(error) or self.workers.size > 1:
+                if not is_lack_of_memory(error) or not (self.workers.size == 1 or self.shared):
                     raise
             self.model.zero_grad(set_to_none=True)
-            batches = self._with_the_largest_halved(batches)
+            shares = self._with_the_largest_halved(shares)
+        return self._measure(batches, losses)
 
-    def _compute(self, batches: list[Batch]) -> Measured:
-        num_tokens = sum(batch.num_target_tokens for batch in batches)
-        losses = []
-        for number, batch in enumerate(batches, start=1):
-            with self._alone_until(number == len(batches)):
-                loss = self._of_share(batch) * (self.workers.size / num_tokens)
-                loss.backward()  # type: ignore[no-untyped-call]
-            losses.append(float(loss.detach()) / self.workers.size)
+    def _backward(self, shares: list["_Share"], num_tokens: int) -> list[float]:
+        """Add up gradients; return the loss of each batch in this process, by its place."""
+        losses = [0.0] * (1 + max(share.place for share in shares))
+        for number, share in enumerate(shares, start=1):
+            with self._alone_until(number == len(shares)):
+                weight = share.weight * self.workers.size / num_tokens
+                loss = self.objective(share.batch) * weight
+                loss.backward()
+            losses[share.place] += float(loss.detach()) / self.workers.size
             del loss  # and with it all that its gradient needed
+        return losses
+
+    def _measure(self, batches: list[Batch], losses: list[float]) -> Measured:
+        """Bring the gradients of all processes together, clip them, and find what is no finite number."""
         if self.shared:
             self.shared.average()
         total = self.workers.total(sum(losses))
@@ -92,12 +105,10 @@ class GradientOfUpdate:
         named = [batch for batch, is_wrong in zip(batches, wrong, strict=True) if is_wrong]
         return Measured(total, norm, tuple(i for b in named or batches for i in b.pair_ids))
 
-    def _of_share(self, batch: Batch) -> Tensor:
-        """Return the summed loss of this process's rows; with none, a zero that keeps step with the others."""
+    def _share(self, batch: Batch) -> tuple[Batch, float]:
+        """Return this process's rows and their weight; if it has none, a row that counts nothing and keeps step with the others."""
         share = self.workers.share(batch)
-        if share.pair_ids:
-            return self.objective(share)
-        return self.objective(batch.rows(slice(0, 1))) * 0.0
+        return (share, 1.0) if share.pair_ids else (batch.rows(slice(0, 1)), 0.0)
 
     def _alone_until(self, last: bool) -> AbstractContextManager[object]:
         """Exchange gradients only once an update, unless the model is divided: then no process has room for all of them."""
@@ -105,21 +116,39 @@ class GradientOfUpdate:
             return nullcontext()
         return self.objective.no_sync()
 
-    def _with_the_largest_halved(self, batches: list[Batch]) -> list[Batch]:
-        """Halve the batch with most padded tokens on both sides; a single pair only where there is nothing else."""
+    def _with_the_largest_halved(self, shares: list["_Share"]) -> list["_Share"]:
+        """Halve the one with most padded tokens on both sides; a single pair only where there is nothing else."""
 
-        def size(place: int) -> tuple[bool, int]:
-            batch = batches[place]
+        def size(share: "_Share") -> tuple[bool, int]:
+            batch = share.batch
             return len(batch.pair_ids) > 1, batch.source.numel() + batch.target_in.numel()
 
-        largest = max(range(len(batches)), key=size)
-        batch = batches[largest]
-        parts = halves(batch)
-        self.say(
-            f"a batch of {len(batch.pair_ids):,} pairs did not fit into memory and was halved; "
+        number, largest = max(enumerate(shares), key=lambda each: size(each[1]))
+        parts = [replace(largest, batch=half) for half in halves(largest.batch)]
+        told = (
+            f"a batch of {len(largest.batch.pair_ids):,} pairs did not fit into memory and was halved; "
             "if this is said often, lower batching.batch_tokens and raise training.accumulate"
         )
-        return [*batches[:largest], *parts, *batches[largest + 1 :]]
+        if self.workers.is_first:
+            self.say(told)
+        else:  # nobody else knows of it, and what all know is said by the first
+            sys.stderr.write(f"process {self.workers.rank}: {told}\n")
+        return [*shares[:number], *parts, *shares[number + 1 :]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one process computes of a batch.
+
+    Attributes:
+        place: of the batch, among those of the update.
+        batch: the rows.
+        weight: of their loss; 0 where the process has no rows of its own.
+    """
+
+    place: int
+    batch: Batch
+    weight: float
 
 
 class _Objective(nn.Module):
