@@ -82,25 +82,28 @@ def main() -> None:
     flags = parser.parse_args()
     print(describe_machine())
     budget = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
-    wanted = tasks(flags.runs)
-    if flags.only:
-        wanted = [task for task in wanted if task.name == flags.only]
+    wanted = tasks(flags.runs, flags.only)
     found = {task: measure(task, flags.runs / task.name, budget, flags.trials) for task in wanted}
     good = [tell(task, *of) for task, of in found.items()]
     sys.exit(0 if all(good) else 1)
 
 
-def tasks(place: Path) -> list[Task]:
-    """Cut the corpora."""
+def tasks(place: Path, only: str | None) -> list[Task]:
+    """Cut the corpora, or the one that is asked for."""
     multi, small = corpora() / "multi30k_en_de", corpora() / "ro_en/sts"
     found = []
     for size in SIZES:
-        some = first_pairs(multi / "train", place / "text" / f"multi30k-{size}", size)
-        parts = (some, multi / "valid", multi / "test_2016_flickr")
-        found.append(Task(f"multi30k-{size}", *parts, "en", "de", size))
-    text = cleaned(small, place / "text/ro-en", "ro", "en")
-    pairs = len(read_lines(text.with_suffix(".en")))
-    return [*found, Task("ro-en", text, small / "valid", small / "test", "ro", "en", pairs)]
+        if only in (None, name := f"multi30k-{size}"):
+            some = first_pairs(multi / "train", place / "text" / name, size)
+            parts = (some, multi / "valid", multi / "test_2016_flickr")
+            found.append(Task(name, *parts, "en", "de", size))
+    if only in (None, "ro-en"):
+        text = cleaned(small, place / "text/ro-en", "ro", "en")
+        pairs = len(read_lines(text.with_suffix(".en")))
+        found.append(Task("ro-en", text, small / "valid", small / "test", "ro", "en", pairs))
+    if not found:
+        sys.exit(f"--only {only}: is no task; give multi30k-{SIZES[0]} or ro-en")
+    return found
 
 
 def measure(

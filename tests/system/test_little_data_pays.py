@@ -1,9 +1,12 @@
 """What little data gains, on numbers in words: noise against capitals, a big pair for a small one, a student of a teacher.
 
-The same on real text, with figures: make prove-robustness, prove-transfer, prove-distill.
+The same on real text, with figures: make prove-robustness, prove-transfer, prove-distill, prove-presets.
 """
 
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,3 +110,35 @@ def test_a_smaller_student_says_what_its_teacher_says() -> None:
         Path(run, "model/model.safetensors").stat().st_size for run in ("teacher", "small/run")
     ]
     assert sizes[0] > sizes[1]
+
+
+@pytest.mark.slow
+def test_what_is_chosen_is_measured_against_what_is_drawn() -> None:
+    """The script of prove-presets, end to end; what its choices are worth takes hours to tell."""
+    folder = Path("data/multi30k_en_de")
+    folder.mkdir(parents=True)
+    every = pairs_of(ROMANIAN, 4)
+    for name, pairs in (
+        ("train", every * 2),
+        ("valid", every[::30]),
+        ("test_2016_flickr", every[7::30]),
+    ):
+        write(str(folder / name), pairs, "de")
+    script = Path(__file__).parents[2] / "benchmarks/prove_presets.py"
+    how = ["--only", "multi30k-1000", "--updates", "40", "--trials", "2", "--runs", "runs"]
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(script), *how],
+            env={**os.environ, "INTERLINGUA_DATA": "data"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        found.append(next(line for line in done.stdout.splitlines() if line.startswith("multi30k")))
+    assert "1,000 pairs: automatic BLEU" in found[0]
+    assert "best of 2 by validation" in found[0]
+    assert found[0].endswith("NOT near enough") == bool(done.returncode)
+    assert found[1] == found[0]
+    assert "$ interlingua train" not in done.stdout  # the second finds all done
