@@ -52,11 +52,6 @@ def adapt(
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model)
-    if loaded.directions:
-        raise ConfigError(
-            f"{model}: is of several pairs of languages, for which there are no adapters of corrections; follow them with "
-            "translate --corrections"
-        )
     if (kind := loaded.model.architecture.kind) != "transformer":
         raise ConfigError(
             f"{model}: an adapter is for the matrices of a Transformer, and the model is of the kind {kind}; follow the corrections with "
@@ -66,7 +61,14 @@ def adapt(
     old = OldText(source, target, keep_source, keep_target)
     kept = output or folder / "adapter"
     adapted = learn(
-        model, found, old, kept, place=folder, device=machine.device, threads=machine.threads
+        model,
+        found,
+        old,
+        kept,
+        place=folder,
+        known=loaded.directions,
+        device=machine.device,
+        threads=machine.threads,
     )
     differences = adapted.result.differences
     if json:
@@ -97,27 +99,30 @@ def adapt(
 def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     """Return of each source the latest correction that the model can learn, and say how many it cannot."""
     from interlingua.corpus.corrections import every_correction
+    from interlingua.directions import Direction, in_words
     from interlingua.requests.remembering import is_spelled
 
-    languages = (loaded.source_lang, loaded.target_lang)
+    known = loaded.directions or (Direction(loaded.source_lang, loaded.target_lang),)
     every, damaged = every_correction(folder)
     if damaged:
         raise CorpusError(damaged[0])
-    told = [each for each in every if (each.source_lang, each.target_lang) == languages]
+    told = [each for each in every if Direction(each.source_lang, each.target_lang) in known]
     found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
     if not found:
         raise CorpusError(
-            f"{folder}: holds no correction from {languages[0]} to {languages[1]} that can be learnt; add some with "
-            "interlingua correct"
+            f"{folder}: holds no correction of {in_words(known)} that can be learnt; add some with interlingua correct"
         )
     if len(found) < len(told):
         note(
             f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, are blank, or "
             "too long for it; they are left out"
         )
-    return list({each.source: each for each in found}.values())
+    return list(
+        {(each.source_lang, each.target_lang, each.source): each for each in found}.values()
+    )
 
 
 def _name(each: "Difference") -> str:
-    """The run validates on the corrections, and keeps the text that was held out."""
-    return "corrections" if each.text == "validation" else "held-out text"
+    """The run validates on the corrections, and keeps the text that was held out; of several pairs of languages it says which."""
+    _, *direction = each.text.split()
+    return " ".join(["held-out text" if each.is_of_kept else "corrections", *direction])

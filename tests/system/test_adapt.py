@@ -78,7 +78,7 @@ def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture)
     Path("valid.en").unlink()
     refused(2, "valid.en: the run learnt from it, and it is gone", "base")
     assert main(["correct", "base", "--remove", "unu doi"]) == 0
-    refused(3, "holds no correction from ro to en", "base")
+    refused(3, "holds no correction of ro-en", "base")
     assert not Path("base/corrections/adapter").exists()
 
 

@@ -156,6 +156,48 @@ def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) ->
     assert "its corrections are from en to it" in err
 
 
+@pytest.mark.slow
+def test_corrections_of_several_pairs_are_learnt_for_good(
+    trained: Path, run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "corrections"
+    for code, words in (("it", "dieci"), ("de", "zehn")):
+        lines = [
+            f"ten {number}\t{words} {WORDS[code][n]} {words}\n"
+            for n, number in enumerate(WORDS["en"][:6])
+        ]
+        (tmp_path / code).write_text("".join(lines), encoding="utf-8")
+        told = f"--pairs {tmp_path / code} --corrections {folder}"
+        assert run(f"correct {trained} --to {code} {told}")[0] == 0
+    command = f"adapt {trained} --corrections {folder} --threads 1 --json"
+    status, out, err = run(command)
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["corrections"] == 12
+    texts = {each["text"] for each in found["differences"]}
+    assert texts == {
+        *("corrections en-it", "corrections en-de"),
+        *(f"held-out text {pair}" for pair in PAIRS),
+    }
+    learnt = {
+        each["text"]: each
+        for each in found["differences"]
+        if "corrections" in each["text"] and each["metric"] == "chrF2"
+    }
+    assert all(each["after"] > each["before"] for each in learnt.values())
+    adapter = found["adapter"]
+    for to, right in (("it", "dieci due dieci"), ("de", "zehn zwei zehn")):
+        (tmp_path / "one").write_text("ten two\n")
+        asked = f"translate {trained} --to {to} --adapter {adapter} --input {tmp_path / 'one'}"
+        assert run(asked)[1] == f"{right}\n"
+    text = tmp_path / "odd"
+    text.write_text("one two\n")
+    given = f"--source {text} --target {text} --keep-source {text} --keep-target {text}"
+    status, _, err = run(f"{command} {given}")
+    assert status == 2
+    assert "their names do not tell a pair of languages of the model" in err
+
+
 def test_an_export_carries_the_tag_or_is_refused(trained: Path, run: Run, tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     status, _, err = run(

@@ -66,6 +66,11 @@ class Difference:
     signature: str
 
     @property
+    def is_of_kept(self) -> bool:
+        """Tell whether the text is one that the model should not forget, not one that it learns."""
+        return self.text.split()[0] == KEPT
+
+    @property
     def change(self) -> float:
         """After minus before."""
         return self.after - self.before
@@ -105,13 +110,24 @@ def texts_to_compare(
         for direction, pairs in validation.items()
         if direction is None or direction in known
     ]
-    if start.keep_source:
-        told = [language_of(path) or "" for path in (start.keep_source[0], start.keep_target[0])]
-        direction = None if None in validation else Direction(*told)
+    for direction, (sources, targets) in _kept_by(start, validation).items():
         if direction is None or direction in known:
-            pairs = read_parallel(start.keep_source, start.keep_target)
-            texts.append(_held(KEPT, pairs, direction))
+            name = KEPT if direction is None else f"{KEPT} {direction}"
+            texts.append(_held(name, read_parallel(sources, targets), direction))
     return texts
+
+
+def _kept_by(
+    start: StartConfig, validation: Mapping[Direction | None, object]
+) -> dict[Direction | None, tuple[list[Path], list[Path]]]:
+    """Put the files of text to keep together that go from one language into the other, by their names; all where there is one only."""
+    found: dict[Direction | None, tuple[list[Path], list[Path]]] = {}
+    for source, target in zip(start.keep_source, start.keep_target, strict=True):
+        told = Direction(language_of(source) or "", language_of(target) or "")
+        sources, targets = found.setdefault(None if None in validation else told, ([], []))
+        sources.append(source)
+        targets.append(target)
+    return found
 
 
 def keep_outputs(
@@ -190,8 +206,7 @@ def describe_differences(differences: Sequence[Difference]) -> list[str]:
     names = {VALIDATION: "validation", KEPT: "text to keep"}
     lines = ["against the starting model (paired bootstrap):"]
     lines += [f"  {each.in_words(names.get(each.text, each.text))}" for each in differences]
-    worse = {each.text for each in differences if each.verdict == "worse"}
-    if KEPT in worse:
+    if any(each.is_of_kept and each.verdict == "worse" for each in differences):
         lines.append(
             "  the model has forgotten: mix some of the old text in (a second file, corpus.weights), lower "
             "training.peak_learning_rate, or train an adapter (start.lora_rank)"

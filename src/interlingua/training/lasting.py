@@ -6,7 +6,7 @@ corrections as validation text; its comparison at the end, a paired bootstrap on
 Source of the replay: Robins 1995, "Catastrophic forgetting, rehearsal and pseudorehearsal".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -19,11 +19,13 @@ from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader
 from interlingua.corpus.lines import write_lines
 from interlingua.corpus.packed import is_packed
+from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles
+from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import hold_folder, remove_folder
-from interlingua.training.comparison import KEPT, VALIDATION, Difference
 from interlingua.training.corpus_of_run import languages_of, read_corpus
+from interlingua.training.directions_of_run import directions_of
 from interlingua.training.run import TrainResult, train
 from interlingua.training.run_folder import RunFolder
 
@@ -46,6 +48,8 @@ class OldText:
     targets: tuple[Path, ...]
     held_sources: tuple[Path, ...]
     held_targets: tuple[Path, ...]
+    directions: tuple[Direction, ...] = ()
+    """From which language into which each file goes, where the model is of several pairs; what is held out tells it by its names."""
     tags: tuple[str, ...] = ()
     """Before the sources of each file; none, or one a file."""
     weights: tuple[float, ...] = ()
@@ -68,11 +72,16 @@ class Adapted:
     result: TrainResult
 
 
-def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
+def find_old_text(
+    model: Path, given: OldText, place: Path, known: Sequence[Direction] = ()
+) -> OldText:
     """Fill in from the run of ``model`` what is not ``given``; what is no file of its own is written into ``place``.
 
+    ``known`` are the directions of a model that has several.
+
     Raises:
-        ConfigError: it is a model folder without its run, or the text of the run is gone.
+        ConfigError: it is a model folder without its run, or the text of the run is gone; or the names of given files do not tell a
+            direction where one must be told.
         CorpusError: the text of the run cannot be used any more.
         OutputError: the place cannot be written.
     """
@@ -83,6 +92,9 @@ def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
         given = replace(
             given, noise=config.corpus.noise, sampling=config.tokenization.sampling or 0.0
         )
+    if known:
+        given = replace(given, directions=_told_by(given.sources, given.targets, known))
+        _told_by(given.held_sources, given.held_targets, known)
     if given.sources and given.held_sources:
         return given
     if config is None:
@@ -107,35 +119,67 @@ def find_old_text(model: Path, given: OldText, place: Path) -> OldText:
     return old
 
 
+def _told_by(
+    sources: Sequence[Path], targets: Sequence[Path], known: Sequence[Direction]
+) -> tuple[Direction, ...]:
+    """Return the directions of files by their names."""
+    found = []
+    for source, target in zip(sources, targets, strict=True):
+        direction = Direction(language_of(source) or "", language_of(target) or "")
+        if direction not in known:
+            raise ConfigError(
+                f"{source}, {target}: their names do not tell a pair of languages of the model, which translates {in_words(known)}; name "
+                f"them by their languages, such as text.{known[0].source} and text.{known[0].target}"
+            )
+        found.append(direction)
+    return tuple(found)
+
+
 def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
     corpus = config.corpus
     named = (*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target)
     is_named = corpus.source and corpus.valid_source and not corpus.pairs
-    if is_named and not any(path.is_file() and is_packed(path) for path in named):
-        files = (corpus.source, corpus.target, corpus.valid_source, corpus.valid_target)
-        return OldText(*files, corpus.tags, corpus.weights, corpus.temperature)
-    text = read_corpus(config, run, lambda _: None, writes=False)
-    languages = languages_of(corpus)
-    old = _write(text.training, place, "adaptation.old", languages)
-    held = _write(text.validation, place, "adaptation.held-out", languages)
-    return OldText(*old, *held, corpus.tags, corpus.weights, corpus.temperature)
+    directions = directions_of(corpus)
+    mixture = OldText(
+        *((), (), (), ()),
+        directions=directions,
+        tags=corpus.tags,
+        weights=corpus.weights,
+        temperature=corpus.temperature,
+    )
+    if is_named and not directions and not any(p.is_file() and is_packed(p) for p in named):
+        old = (corpus.source, corpus.target)
+        held = (corpus.valid_source, corpus.valid_target)
+    else:
+        text = read_corpus(config, run, lambda _: None, writes=False)
+        own = Direction(*languages_of(corpus))
+        old = _write(text.training, place, "adaptation.old", directions or own)
+        held_directions = directions_of(corpus, "validation") or own
+        held = _write(text.validation, place, "adaptation.held-out", held_directions)
+    return replace(
+        mixture, sources=old[0], targets=old[1], held_sources=held[0], held_targets=held[1]
+    )
 
 
 def _write(
-    text: ParallelFiles, place: Path, name: str, languages: tuple[str, str]
+    text: ParallelFiles, place: Path, name: str, directions: Direction | Sequence[Direction]
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Write pairs as plain files, two for each part of the text; return the sources and the targets."""
+    """Write pairs as plain files, two for each part of the text; return the sources and the targets.
+
+    ``directions`` are one for each part, or one for all.
+    """
     pairs = text.pairs()
     files: list[tuple[Path, Path]] = []
-    for number, size in enumerate(text.pairs_a_part, start=1):
+    for index, size in enumerate(text.pairs_a_part):
         part = list(islice(pairs, size))
-        sides = [
-            place / f"{name}.{number}.{side}.{lang}"
-            for side, lang in zip("st", languages, strict=True)
-        ]
+        direction = directions if isinstance(directions, Direction) else directions[index]
+        sides = (
+            place / f"{name}.{index + 1}.s.{direction.source}",
+            place / f"{name}.{index + 1}.t.{direction.target}",
+        )
         write_lines(sides[0], [pair.source for pair in part])
         write_lines(sides[1], [pair.target for pair in part])
-        files.append((sides[0], sides[1]))
+        files.append(sides)
     return tuple(source for source, _ in files), tuple(target for _, target in files)
 
 
@@ -146,6 +190,7 @@ def adapt(
     output: Path,
     *,
     place: Path,
+    known: Sequence[Direction],
     device: str,
     threads: int | None,
 ) -> Adapted:
@@ -155,10 +200,11 @@ def adapt(
 
     Args:
         model: run folder or model folder.
-        corrections: of its languages.
+        corrections: of its languages, one at the least.
         given: what is replayed, and what decides; what is not given is found out, see :func:`find_old_text`.
         output: the adapter folder; what was there stays, unless the new one is kept.
         place: folder for the run, which begins anew each time.
+        known: the directions of a model that has several.
         device: where to compute.
         threads: CPU threads.
 
@@ -170,7 +216,7 @@ def adapt(
     """
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
-        old = find_old_text(model, given, place)
+        old = find_old_text(model, given, place, known)
         return _learn(model, corrections, old, output, place, device, threads)
 
 
@@ -185,29 +231,24 @@ def _learn(
 ) -> Adapted:
     run = place / "adaptation"
     remove_folder(run)
-    first = corrections[0]
-    sides = (
-        place / f"adaptation.{first.source_lang}.txt",
-        place / f"adaptation.{first.target_lang}.txt",
-    )
-    write_lines(sides[0], [_one_line(each.source) for each in corrections])
-    write_lines(sides[1], [_one_line(each.target) for each in corrections])
+    own = _write_corrections(corrections, place)
+    sources, targets = zip(*own.values(), strict=True)
     sizes = [_count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
     mixed = weights_of(sizes, old.weights, old.temperature) or (1.0,) * len(sizes)
-    weights = _weights(len(corrections), sizes, mixed)
+    repeats, *others = _weights(len(corrections), sizes, mixed)
+    weights = (*[repeats] * len(own), *others)
     overrides: dict[str, str | tuple[str, ...]] = {
         "start.init_from": str(model),
         "start.lora_rank": str(RANK),
         "start.keep_source": tuple(map(str, old.held_sources)),
         "start.keep_target": tuple(map(str, old.held_targets)),
-        "corpus.source": tuple(map(str, (sides[0], *old.sources))),
-        "corpus.target": tuple(map(str, (sides[1], *old.targets))),
-        "corpus.valid_source": (str(sides[0]),),
-        "corpus.valid_target": (str(sides[1]),),
-        "corpus.source_lang": first.source_lang,
-        "corpus.target_lang": first.target_lang,
+        "corpus.source": tuple(map(str, (*sources, *old.sources))),
+        "corpus.target": tuple(map(str, (*targets, *old.targets))),
+        "corpus.valid_source": tuple(map(str, sources)),
+        "corpus.valid_target": tuple(map(str, targets)),
         "corpus.weights": ",".join(f"{weight:.6g}" for weight in weights),
-        **({"corpus.tags": ",".join(("", *old.tags))} if any(old.tags) else {}),
+        **_languages(tuple(own), old),
+        **({"corpus.tags": ",".join(("",) * len(own) + old.tags)} if any(old.tags) else {}),
         **({"corpus.noise": str(old.noise)} if old.noise else {}),
         "tokenization.sampling": str(old.sampling),
         "run_dir": str(run),
@@ -221,6 +262,35 @@ def _learn(
         card = (run / "adapter" / "README.md").read_text(encoding="utf-8")
         save_adapter(output, load_adapter(run), card)
     return Adapted(output, refused, result)
+
+
+def _write_corrections(
+    corrections: Sequence[Correction], place: Path
+) -> dict[Direction, tuple[Path, Path]]:
+    """Write those of each direction into two files of their own."""
+    found: dict[Direction, list[Correction]] = {}
+    for each in corrections:
+        found.setdefault(Direction(each.source_lang, each.target_lang), []).append(each)
+    files = {}
+    for number, (direction, some) in enumerate(found.items(), start=1):
+        name = f"adaptation.{number}" if len(found) > 1 else "adaptation"
+        files[direction] = (
+            place / f"{name}.{direction.source}.txt",
+            place / f"{name}.{direction.target}.txt",
+        )
+        write_lines(files[direction][0], [_one_line(each.source) for each in some])
+        write_lines(files[direction][1], [_one_line(each.target) for each in some])
+    return files
+
+
+def _languages(own: Sequence[Direction], old: OldText) -> Mapping[str, str]:
+    """Return what tells the languages: of every file where the model is of several pairs, else of all."""
+    if not old.directions:
+        return {"corpus.source_lang": own[0].source, "corpus.target_lang": own[0].target}
+    return {
+        "corpus.directions": ",".join(map(str, (*own, *old.directions))),
+        "corpus.valid_directions": ",".join(map(str, own)),
+    }
 
 
 def _weights(corrections: int, sizes: Sequence[int], weights: Sequence[float]) -> tuple[float, ...]:
@@ -240,16 +310,13 @@ def _why_not(result: TrainResult) -> str | None:
     """Say why the adapter is not kept; None if it is."""
     if result.signal is not None:
         return "it was stopped before it was trained; the same command begins again"
-    by_text: dict[str, list[Difference]] = {KEPT: [], VALIDATION: []}
     for each in result.differences:
-        by_text[each.text].append(each)
-    for each in by_text[KEPT]:
-        if each.verdict == "worse":
+        if each.is_of_kept and each.verdict == "worse":
             return (
                 f"{each.metric} of the text that was held out went from {each.before:.2f} to {each.after:.2f} "
                 f"(p = {each.p_value:.3f})"
             )
-    if not any(each.change > 0 for each in by_text[VALIDATION]):
+    if not any(each.change > 0 for each in result.differences if not each.is_of_kept):
         return "it learnt nothing of the corrections"
     return None
 
