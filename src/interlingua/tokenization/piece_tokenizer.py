@@ -8,11 +8,11 @@ from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, SentencePieceNormaliser
 from interlingua.tokenization.sampling import (
     Lattice,
+    Uniforms,
     build_lattice,
     drop_matches,
     drop_merges,
     sample_path,
-    uniforms,
 )
 from interlingua.tokenization.segmentation import (
     UnigramScores,
@@ -38,6 +38,11 @@ _COST_OF_A_WORD = 60
 """What a remembered word costs besides its characters, in characters."""
 
 _CACHED_LATTICES = 20_000
+_CACHED_USUAL = 200_000
+"""Words."""
+
+Usual = tuple[int | None, tuple[int, ...]]
+"""How many numbers the sampling of a word draws if each lets it take its usual way (None: it has none), and the ids then."""
 
 
 class PieceTokenizer(Tokenizer):
@@ -72,6 +77,7 @@ class PieceTokenizer(Tokenizer):
         self._closed = self.spacing.byte_level or vocabulary.byte_fallback
         self._segment = build_segment(kind, vocabulary)
         self._sampler: Sampler | None = None
+        self._usual: dict[str, Usual] = {}
         self._spelled: dict[str, SpelledWord] = {}
         self._spelled_characters = 0
 
@@ -122,11 +128,26 @@ class PieceTokenizer(Tokenizer):
             self._sampler = Sampler(self.kind, self.vocabulary)
         sampler, form = self._sampler, self._form
         sampler.check(probability)
-        draw = uniforms(seed, epoch, pair, side)
+        draw = Uniforms(seed, epoch, pair, side)
         ids: list[int] = []
         for word in form.words(self.normaliser(text)):
-            ids += form.spell(sampler.sample(form.letters(word), probability, draw))[0]
+            number, usual = self._usual.get(word) or self._find_usual(word, sampler)
+            if number is not None and draw.skip_unless_below(probability, number):
+                ids += (
+                    usual  # nothing is dropped, as of most words: no need to join letter by letter
+                )
+            else:
+                ids += form.spell(sampler.sample(form.letters(word), probability, draw))[0]
         return ids
+
+    def _find_usual(self, word: str, sampler: "Sampler") -> Usual:
+        letters = self._form.letters(word)
+        pieces = self._segment(letters)
+        found = (sampler.count_draws(letters, pieces), self._form.spell(pieces)[0])
+        if len(self._usual) >= _CACHED_USUAL:
+            self._usual.clear()
+        self._usual[word] = found
+        return found
 
     def decode(self, ids: Sequence[int]) -> str:
         """See :class:`Tokenizer`."""
@@ -196,6 +217,14 @@ class Sampler:
             raise TokenizerError(
                 f"a sampling probability of {probability} makes no sense; give 0 or more, and less than 1"
             )
+
+    def count_draws(self, word: str, pieces: list[str]) -> int | None:
+        """Return how many numbers :meth:`sample` draws where none drops anything, so that ``pieces`` come out; None: it never drops."""
+        if self._kind == "bpe":  # one for each join
+            return len(split_symbols(word, self._whole)) - len(pieces)
+        if self._kind == "wordpiece":  # one for each match
+            return sum(len(piece) > 1 for piece in pieces)
+        return None
 
     def sample(self, word: str, probability: float, draw: Iterator[float]) -> list[str]:
         """Return pieces that, joined, are ``word``."""

@@ -9,7 +9,14 @@ import numpy as np
 
 from interlingua.tokenization.segmentation import UnigramScores, join_at
 
-__all__ = ["Lattice", "build_lattice", "drop_matches", "drop_merges", "sample_path", "uniforms"]
+__all__ = [
+    "Lattice",
+    "Uniforms",
+    "build_lattice",
+    "drop_matches",
+    "drop_merges",
+    "sample_path",
+]
 
 _BLOCK = 64
 _MASK = (1 << 64) - 1
@@ -18,19 +25,47 @@ Lattice = list[tuple[list[int], list[float]]]
 """For each end of a piece, where it may start and the cumulative probability of that."""
 
 
-def uniforms(seed: int, epoch: int, pair: int, side: int) -> Iterator[float]:
-    """Yield numbers in [0, 1) that depend only on the arguments, whatever was drawn before.
+class Uniforms(Iterator[float]):
+    """Numbers in [0, 1) without end, which depend only on the arguments, whatever was drawn before.
 
     The arguments are the key and the counter of Philox, so no two streams overlap.
     Raw 64-bit words are used because NumPy promises that they never change.
 
     Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
     """
-    key = np.array([seed & _MASK, side & _MASK], dtype=np.uint64)
-    counter = np.array([0, 0, pair & _MASK, epoch & _MASK], dtype=np.uint64)
-    stream = np.random.Philox(key=key, counter=counter)
-    while True:
-        yield from ((stream.random_raw(_BLOCK) >> np.uint64(11)) * 2.0**-53).tolist()
+
+    __slots__ = ("_drawn", "_next", "_stream")
+
+    def __init__(self, seed: int, epoch: int, pair: int, side: int) -> None:
+        key = np.array([seed & _MASK, side & _MASK], dtype=np.uint64)
+        counter = np.array([0, 0, pair & _MASK, epoch & _MASK], dtype=np.uint64)
+        self._stream = np.random.Philox(key=key, counter=counter)
+        self._drawn: list[float] = []
+        self._next = 0
+
+    def __next__(self) -> float:
+        """Return the next number."""
+        if self._next == len(self._drawn):
+            self._draw_more()
+        number = self._drawn[self._next]
+        self._next += 1
+        return number
+
+    def skip_unless_below(self, limit: float, count: int) -> bool:
+        """Pass over the next ``count`` numbers if none of them is below ``limit``; tell whether it did."""
+        end = self._next + count
+        while end > len(self._drawn):
+            self._draw_more()
+            end = self._next + count
+        if count and min(self._drawn[self._next : end]) < limit:
+            return False
+        self._next = end
+        return True
+
+    def _draw_more(self) -> None:
+        more = (self._stream.random_raw(_BLOCK) >> np.uint64(11)) * 2.0**-53
+        self._drawn = self._drawn[self._next :] + more.tolist()
+        self._next = 0
 
 
 def drop_merges(

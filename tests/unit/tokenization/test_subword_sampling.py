@@ -8,8 +8,8 @@ import pytest
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.normalisation import Normaliser
-from interlingua.tokenization.piece_tokenizer import PieceTokenizer
-from interlingua.tokenization.sampling import drop_merges, uniforms
+from interlingua.tokenization.piece_tokenizer import PieceTokenizer, Sampler
+from interlingua.tokenization.sampling import Uniforms, drop_merges
 from interlingua.tokenization.segmentation import (
     UnigramScores,
     best_path,
@@ -78,6 +78,36 @@ def test_a_sample_depends_only_on_its_arguments(tokenizer: PieceTokenizer) -> No
     assert [sampled(tokenizer, pair=pair) for pair in reversed(range(20))] == first[::-1]
 
 
+@pytest.mark.parametrize("probability", [0.03, 0.3, 0.9])
+def test_words_of_which_nothing_is_dropped_come_out_as_if_they_were_joined_letter_by_letter(
+    tokenizer: PieceTokenizer, probability: float
+) -> None:
+    sampler, form = Sampler(tokenizer.kind, tokenizer.vocabulary), tokenizer._form
+    texts = [TEXT, "", "the " * 200, "low" * 60, *CORPUS[:40]]
+    for pair, text in enumerate(texts):
+        draw = Uniforms(5, 1, pair, 0)
+        plain: list[int] = []
+        for word in form.words(tokenizer.normalise(text)):
+            plain += form.spell(sampler.sample(form.letters(word), probability, draw))[0]
+        found = tokenizer.encode_sampled(
+            text, probability=probability, seed=5, epoch=1, pair=pair, side=0
+        )
+        assert found == plain
+
+
+def test_numbers_that_are_passed_over_are_those_that_would_come_next() -> None:
+    every = [next(stream) for stream in [Uniforms(1, 2, 3, 0)] for _ in range(300)]
+    stream = Uniforms(1, 2, 3, 0)
+    place = 0
+    for count in (0, 1, 5, 70, 3, 130):
+        lowest = min(every[place : place + count], default=1.0)
+        assert not count or not stream.skip_unless_below(lowest + 1e-9, count)
+        assert stream.skip_unless_below(lowest, count)
+        place += count
+        assert next(stream) == every[place]
+        place += 1
+
+
 def test_each_argument_changes_samples(tokenizer: PieceTokenizer) -> None:
     base = [sampled(tokenizer, pair=pair) for pair in range(20)]
     assert len({tuple(ids) for ids in base}) > 5
@@ -124,14 +154,14 @@ def test_a_probability_outside_its_range_is_refused(
 
 
 def test_streams_are_uniform_and_differ() -> None:
-    draws = [next(uniforms(seed, 0, pair, 0)) for seed in range(20) for pair in range(100)]
+    draws = [next(Uniforms(seed, 0, pair, 0)) for seed in range(20) for pair in range(100)]
     assert all(0 <= draw < 1 for draw in draws)
     assert len(set(draws)) == len(draws)
     assert abs(sum(draws) / len(draws) - 0.5) < 0.03
 
 
 def test_a_stream_never_changes() -> None:
-    stream = uniforms(1, 2, 3, 0)
+    stream = Uniforms(1, 2, 3, 0)
     # Philox 4x64-10 with key (1, 0) and counter (0, 0, 3, 2), first drawn with NumPy 2.4.6.
     expected = [0.36046836291, 0.090250628358, 0.208109779774]
     assert [round(next(stream), 12) for _ in range(3)] == expected
@@ -140,7 +170,7 @@ def test_a_stream_never_changes() -> None:
 def test_merges_are_dropped_with_the_probability() -> None:
     # One merge only: it is kept once in (1 - p), which is the whole of the law.
     kept = sum(
-        drop_merges(["a", "b"], {"ab": 0}, 0.3, uniforms(pair, 0, 0, 0)) == ["ab"]
+        drop_merges(["a", "b"], {"ab": 0}, 0.3, Uniforms(pair, 0, 0, 0)) == ["ab"]
         for pair in range(4000)
     )
     assert abs(kept / 4000 - 0.7) < 0.03
