@@ -21,6 +21,7 @@ PROOFS = {
     "distill": "prove_distill.py",
     "transfer": "prove_transfer.py",
     "back-translation": "prove_back_translation.py",
+    "learning-curve": "prove_learning_curve.py",
     "presets": "prove_presets.py",
 }
 """Shortest first, so that most is known soon."""

@@ -79,7 +79,7 @@ def fetch(
         url: http or https.
         path: where it goes.
         sha256: what it must be, in hexadecimal.
-        attempts: how often a broken transfer is taken up; waiting 1, 2, 4 ... seconds between.
+        attempts: how often it is tried at most, the first time included; waiting 1, 2, 4 ... seconds between.
         say: is told of each new attempt.
         progress: is told how far it is.
         pause: waits.
