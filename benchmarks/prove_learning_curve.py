@@ -1,9 +1,9 @@
 """What BLEU does so much text give? Four corpora of other kinds, each cut to 1,000, 3,000 and 10,000 pairs, all choices left to ``train``.
 
 The pairs lie at even distances in the cleaned training text. Every training goes to its own end (early stopping), one thread each, as
-many at once as there are cores, the shortest first. Printed are BLEU on the validation text, as ``train`` tells it at its end, and BLEU of the
-test set with its 95 % interval, which are also drawn; ``training/expected_bleu.py`` holds the first for ``plan``. Restartable: what is trained or evaluated is not
-done again, and what has no time any more is left out with --most-pairs.
+many at once as there are cores, the shortest first. Printed are how familiar the validation text is, its BLEU, as ``train`` tells it at
+its end, and BLEU of the test set with its 95 % interval, which are also drawn; ``training/expected_bleu.py`` holds the first two for
+``plan``. Restartable: what is trained or evaluated is not done again, and what has no time any more is left out with --most-pairs.
 """
 
 import argparse
@@ -24,7 +24,9 @@ from prove_commands import (
     table,
 )
 
+from interlingua.corpus.lines import read_lines
 from interlingua.hardware import num_cores
+from interlingua.training.expected_bleu import familiarity
 
 SIZES = (1_000, 3_000, 10_000)
 
@@ -46,6 +48,7 @@ class Point:
 
     corpus: Corpus
     pairs: int
+    familiarity: float
     found: dict[str, Any]
 
 
@@ -68,7 +71,8 @@ def main() -> None:
     def learn(one: tuple[Corpus, int]) -> Point:
         corpus, pairs = one
         place = flags.runs / f"{corpus.name}-{pairs}"
-        return Point(corpus, pairs, measure(corpus, pairs, place, flags.updates))
+        found = measure(corpus, pairs, place, flags.updates)
+        return Point(corpus, pairs, known_share(place / "some", corpus), found)
 
     with ThreadPoolExecutor(num_cores()) as pool:
         points = list(pool.map(learn, wanted))
@@ -125,6 +129,14 @@ def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dic
     return found
 
 
+def known_share(some: Path, corpus: Corpus) -> float:
+    """Return how familiar the validation text is, as ``train`` measures it."""
+    target = corpus.langs[1]
+    return familiarity(
+        *(read_lines(Path(f"{text}.{target}")) for text in (some, corpus.valid)),
+    )
+
+
 def tell(points: list[Point]) -> str:
     """Return the table."""
     head = (
@@ -132,7 +144,9 @@ def tell(points: list[Point]) -> str:
         "pairs",
         "words a line",
         "different words",
+        "familiarity",
         "validation BLEU",
+        "by familiarity",
         "test BLEU (95 %)",
         "updates, minutes",
     )
@@ -140,13 +154,16 @@ def tell(points: list[Point]) -> str:
     for point in points:
         found, counted = point.found, point.found["statistics"]
         words = max(counted["source_words"], counted["target_words"]) / counted["measured"]
+        familiar = point.familiarity
         rows.append(
             (
                 f"{point.corpus.name}, {'-'.join(point.corpus.langs)}",
                 f"{point.pairs:,}",
                 f"{words:.1f}",
                 f"{counted['word_types']:,}",
+                f"{familiar:.3f}",
                 f"{found['validation_bleu']:.2f}",
+                f"{found['validation_bleu'] / familiar:.1f}",
                 f"{found['bleu']:.2f} ({found['low']:.2f} to {found['high']:.2f})",
                 f"{found['updates']:,}, {found['minutes']:.0f}",
             )

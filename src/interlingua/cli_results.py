@@ -28,6 +28,8 @@ def describe_training(result: TrainResult) -> str:
         lines.append(
             f"validation: loss {found.loss:.3f}, {found.in_words()}, {found.exact:.1f} % exact"
         )
+        if result.expected and result.signal is None:
+            lines.append(result.expected.judge(found.bleu))
     if result.differences:
         lines += describe_differences(result.differences)
     lines.append(f"model: {result.model_dir}")

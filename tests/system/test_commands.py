@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -85,6 +86,25 @@ def test_fresh_keeps_the_earlier_run_under_another_name(place: Path, capsys: Cap
     assert Path("runs/other/model").is_dir()
     again = run("train runs/other.1/config.toml --json", capsys)
     assert Path(json.loads(again)["run_dir"]).name == "other.1"
+
+
+def test_what_bleu_a_text_should_come_to_is_said_before_and_after(
+    place: Path, capsys: Capture
+) -> None:
+    draw = random.Random(1)
+    words = [a + b + c for a in "bdfgklmnprst" for b in ("a", "era", "ilo", "ont") for c in "nmst"]
+    phrases = [" ".join(words[4 * n : 4 * n + 4]) for n in range(len(words) // 4)]
+    lines = [" ".join([draw.choice(phrases), *draw.choices(words, k=4)]) for _ in range(700)]
+    for side in ("ro", "en"):
+        Path(f"many.{side}").write_text("".join(f"{line}\n" for line in lines))
+    many = TRAIN.replace("train.", "many.").replace("train ", "", 1) + " --run-dir runs/many"
+    planned = json.loads(run(f"plan {many} --json", capsys))
+    assert 0 < planned["bleu"]["low"] < planned["bleu"]["high"]
+    assert "was expected of this text" in run(f"train {many}", capsys)
+    found = json.loads(run(f"train {many} --json", capsys))  # the text is not read again
+    assert found["expected"] == planned["bleu"]
+    few = json.loads(run(f"{TRAIN} --json", capsys))
+    assert few["expected"] is None
 
 
 def test_lines_come_out_as_many_as_go_in(place: Path, capsys: Capture) -> None:

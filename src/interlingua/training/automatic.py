@@ -95,6 +95,8 @@ class CorpusStatistics:
     """Distinct characters of both sides."""
     shared_script: float
     """Share of the text, by letters, whose letters occur on both sides (0 to 1)."""
+    familiarity: float | None = None
+    """Of the validation text, see ``expected_bleu.py``; None where it was not measured."""
 
     @property
     def words_a_line(self) -> float:

@@ -7,7 +7,7 @@ that a later start of the same corpus need not read it again; ``corpus.lock`` sa
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
 from interlingua.training.automatic import CorpusStatistics, measure_corpus
 from interlingua.training.directions_of_run import directions_of
+from interlingua.training.expected_bleu import MOST_PAIRS, familiarity
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
@@ -202,7 +203,13 @@ class RunCorpus:
         """Return what the choices look at, from ``sample`` training pairs at most."""
         if self._known and self._known.sample == sample:
             return self._known.statistics
-        return measure_corpus(self.training.pairs(sample), len(self.training))
+        found = measure_corpus(self.training.pairs(sample), len(self.training))
+        if found.pairs > MOST_PAIRS:
+            return found
+        training, validation = (
+            (pair.target for pair in part.pairs()) for part in (self.training, self.validation)
+        )
+        return replace(found, familiarity=familiarity(training, validation))
 
     def check_unchanged(self) -> None:
         """Raise a CorpusError if a file was written to since it was read here."""

@@ -28,6 +28,7 @@ from interlingua.hardware import (
 )
 from interlingua.training.adapting import restrict
 from interlingua.training.data import TrainingData
+from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.validation import Validator
@@ -70,6 +71,8 @@ class Plan:
     disk: int
     free_disk: int
     chosen: tuple[str, ...]
+    bleu: BleuBand | None
+    """Of the validation text after a training to its end, where that can be told."""
 
     def to_json(self) -> str:
         """Give every figure by name."""
@@ -91,6 +94,10 @@ class Plan:
             + (f", of {_size(self.total_memory)}" if self.total_memory else ""),
             f"disk: {_size(self.disk)} at most; {_size(self.free_disk)} are free",
         ]
+        if self.bleu:
+            lines.append(
+                f"BLEU: {self.bleu} on the validation text after a training to its end, as other corpora came to"
+            )
         if self.total_memory and self.memory > _FILLED * self.total_memory:
             lines.append(
                 "the memory is too small: lower batching.batch-tokens, or take a smaller model.preset"
@@ -188,6 +195,7 @@ def _probe(
         disk=prepared_bytes + parameters * 4 * ((3 if mean is None else 4) * checkpoints + 2),
         free_disk=free_disk,
         chosen=prepared.reasons,
+        bleu=prepared.expected,
     )
 
 

@@ -34,6 +34,7 @@ from interlingua.training.corpus_of_run import (
 )
 from interlingua.training.data import TrainingData
 from interlingua.training.directions_of_run import Part, directions_of, tag_ids
+from interlingua.training.expected_bleu import BleuBand, expected_bleu
 from interlingua.training.fine_tuning import choose_fine_tuning, open_start
 from interlingua.training.resuming import (
     earlier_config,
@@ -63,6 +64,8 @@ class Prepared:
     training: TrainingData
     validation: TrainingData
     reasons: tuple[str, ...]
+    expected: BleuBand | None = None
+    """What BLEU the model should come to, where that can be told."""
     start: Start | None = None
     """The model that training begins with, if it does not begin with fresh weights."""
     word_vectors: Path | None = None
@@ -188,6 +191,7 @@ def prepare_locked(
         training=_training_data(config, tokenizers, training, batch_tokens),
         validation=_data(config, tokenizers, validation, batch_tokens, "validation"),
         reasons=tuple(reasons),
+        expected=expected_bleu(config, statistics),
         start=start,
         word_vectors=_word_vectors(config, folder),
     )

@@ -36,6 +36,7 @@ from interlingua.training.comparison import (
 )
 from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.directions_of_run import pairs_by_direction
+from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import open_start
 from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
@@ -72,6 +73,8 @@ class TrainResult:
     reason: str
     reasons: tuple[str, ...]
     """The choices that were made from the corpus, and why."""
+    expected: BleuBand | None
+    """What validation BLEU it should come to if it is trained to its end, where that can be told."""
     signal: int | None
     """The signal that stopped it, if one did."""
     differences: tuple[Difference, ...] = ()
@@ -247,6 +250,7 @@ class _Run:
             validation=self.last or read_validation(self.folder.metrics, self.trainer.best.step),
             reason=reason,
             reasons=self.prepared.reasons,
+            expected=self.prepared.expected,
             signal=stop.number,
             differences=differences,
             worker=self.workers.rank,

@@ -1,5 +1,6 @@
 """The reckoning of a run: what is counted, where, and what is said when there is too little of it."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 
 from interlingua.config import CorpusConfig, ModelConfig, RunConfig, TrainingConfig
 from interlingua.hardware import total_memory
+from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.loop import Trainer
 from interlingua.training.plan import Plan, _free_disk, _steps, plan
 
@@ -28,6 +30,7 @@ PLAN = Plan(
     disk=10**9,
     free_disk=2 * 10**9,
     chosen=(),
+    bleu=None,
 )
 
 
@@ -112,6 +115,13 @@ def test_too_little_memory_or_disk_is_said_in_words() -> None:
     )
     assert "memory: 8.00 GB at the peak\n" in replace(PLAN, total_memory=None).to_text()
     assert "the disk is too small" in replace(PLAN, free_disk=10**8).to_text()
+
+
+def test_bleu_is_told_where_it_can_be() -> None:
+    assert "BLEU" not in PLAN.to_text()
+    told = replace(PLAN, bleu=BleuBand(12.4, 17.6))
+    assert "BLEU: 12 to 18 on the validation text after a training to its end" in told.to_text()
+    assert json.loads(told.to_json())["bleu"] == {"low": 12.4, "high": 17.6}
 
 
 def test_this_machine_has_memory() -> None:
