@@ -6,10 +6,15 @@ from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
+from interlingua.hardware import choose_device
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.answers import choose_answers
-from interlingua.training.automatic import CorpusStatistics, choose_tokenization
+from interlingua.training.automatic import (
+    CorpusStatistics,
+    choose_tokenization,
+    most_updates,
+)
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
 from interlingua.training.directions_of_run import symbols_of
@@ -81,8 +86,12 @@ def _choose_tokens(
     sample = config.tokenization.training_pairs
     config = choose_answers(config)
     is_translated = config.model.kind not in ("encoder", "decoder") and not config.corpus.text
+    on_gpu = choose_device(config.training.device).type == "cuda"
     tokenization, reasons = choose_tokenization(
-        config.tokenization, statistics, is_translated=is_translated
+        config.tokenization,
+        statistics,
+        is_translated=is_translated,
+        updates=most_updates(config.training, on_gpu=on_gpu),
     )
     if tokenization.target_kind is not None:
         tokenization = tokenization.model_copy(update={"shared": False})

@@ -20,6 +20,7 @@ from interlingua.training.automatic import (
     choose_model,
     choose_tokenization,
     measure_corpus,
+    most_updates,
 )
 
 
@@ -76,8 +77,23 @@ def test_words_of_little_text_are_cut_in_other_ways_unless_somebody_says_how() -
         (TokenizationConfig(sampling=0.0), little),
     ):
         assert choose_tokenization(wanted, corpus)[0].sampling == 0.0
+    for updates, sampling in ((300, 0.0), (3_000, 0.1)):
+        short = choose_tokenization(TokenizationConfig(), little, updates=updates)
+        assert short[0].sampling == sampling
     read = choose_tokenization(TokenizationConfig(), little, is_translated=False)
     assert read[0].sampling == 0.0
+
+
+def test_the_longest_training_is_told_by_its_number_or_guessed_from_its_minutes() -> None:
+    assert most_updates(TrainingConfig(), on_gpu=False) is None
+    assert most_updates(TrainingConfig(steps=70), on_gpu=False) == 70
+    in_time = TrainingConfig(minutes=10, threads=1, dtype="float32")
+    slow = most_updates(in_time, on_gpu=False)
+    fast = most_updates(in_time.model_copy(update={"dtype": "bfloat16"}), on_gpu=False)
+    assert slow is not None
+    assert fast is not None
+    assert 1_000 < slow < 2_500 < fast
+    assert most_updates(in_time.model_copy(update={"steps": 70}), on_gpu=False) == 70
 
 
 def test_what_is_configured_is_not_chosen() -> None:
@@ -150,7 +166,7 @@ def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
 
 def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
     model = ModelConfig(preset="small")
-    training = TrainingConfig(minutes=5, threads=1)
+    training = TrainingConfig(minutes=5, threads=1, dtype="float32")
     chosen, reasons = choose(RunConfig(model=model, training=training), TEXT)
     assert chosen.training.warmup_steps == 100
     assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 1000**-0.5, rel=0.05)
