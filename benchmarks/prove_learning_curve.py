@@ -24,7 +24,7 @@ from prove_commands import (
     table,
 )
 
-from interlingua.corpus.lines import read_lines
+from interlingua.corpus.parallel import read_parallel
 from interlingua.hardware import num_cores
 from interlingua.training.expected_bleu import familiarity
 
@@ -131,9 +131,12 @@ def measure(corpus: Corpus, pairs: int, place: Path, updates: int | None) -> dic
 
 def known_share(some: Path, corpus: Corpus) -> float:
     """Return how familiar the validation text is, as ``train`` measures it."""
-    target = corpus.langs[1]
+    source, target = (f".{code}" for code in corpus.langs)
     return familiarity(
-        *(read_lines(Path(f"{text}.{target}")) for text in (some, corpus.valid)),
+        *(
+            read_parallel((Path(f"{text}{source}"),), (Path(f"{text}{target}"),))
+            for text in (some, corpus.valid)
+        )
     )
 
 

@@ -206,10 +206,8 @@ class RunCorpus:
         found = measure_corpus(self.training.pairs(sample), len(self.training))
         if found.pairs > MOST_PAIRS:
             return found
-        training, validation = (
-            (pair.target for pair in part.pairs()) for part in (self.training, self.validation)
-        )
-        return replace(found, familiarity=familiarity(training, validation))
+        familiar = familiarity(self.training.pairs(), self.validation.pairs())
+        return replace(found, familiarity=familiar)
 
     def check_unchanged(self) -> None:
         """Raise a CorpusError if a file was written to since it was read here."""
