@@ -25,8 +25,8 @@ from prove_commands import (
 )
 
 from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.statistics import familiarity
 from interlingua.hardware import num_cores
-from interlingua.training.expected_bleu import familiarity
 
 SIZES = (1_000, 3_000, 10_000)
 

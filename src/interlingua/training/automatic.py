@@ -6,15 +6,14 @@ for the warm-up and the validations. A run keeps what was chosen: a resumed one,
 with that.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 
 from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
-from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_dtype, num_cores
 from interlingua.model.architecture import (
@@ -27,20 +26,14 @@ from interlingua.training.schedule import paper_peak
 
 __all__ = [
     "LITTLE_TEXT",
-    "PAIRS_MEASURED",
     "WARMUP_OF_PEAK",
-    "CorpusStatistics",
     "architecture_of",
     "choose_model",
     "choose_tokenization",
-    "measure_corpus",
     "most_updates",
     "usual_sizes",
 ]
 
-
-PAIRS_MEASURED = 200_000
-"""Pairs that the choices look at; a larger corpus gives a sample of so many."""
 
 STEPS_IN_THE_TIME = 5_000
 """Updates that a run limited by minutes is taken to make at the most, before anybody knows how fast the machine is.
@@ -86,82 +79,6 @@ _SIZES_OF_PRESETS = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "hea
 
 RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
 """Layers a side of a recurrent model: one (Bahdanau et al. 2015) up to four (Sutskever et al. 2014)."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusStatistics:
-    """What the choices look at: a corpus, or for all but ``pairs`` a sample of a large one."""
-
-    pairs: int
-    measured: int
-    """Pairs that were looked at."""
-    source_words: int
-    target_words: int
-    word_types: int
-    """Distinct words of the side that has more of them."""
-    characters: int
-    """Distinct characters of both sides."""
-    shared_script: float
-    """Share of the text, by letters, whose letters occur on both sides (0 to 1)."""
-    familiarity: float | None = None
-    """Of the validation text, see ``expected_bleu.py``; None where it was not measured."""
-
-    @property
-    def words_a_line(self) -> float:
-        """Mean words of the longer side."""
-        return max(self.source_words, self.target_words) / self.measured
-
-    @property
-    def closed_vocabulary(self) -> bool:
-        """A few words that occur again and again: commands, digits, phonemes."""
-        words = min(self.source_words, self.target_words)
-        return self.word_types <= 500 and words >= 50 * self.word_types
-
-    @property
-    def unspaced(self) -> bool:
-        """Lines are strings of few different characters, not words: digits or letters run together."""
-        words = max(self.source_words, self.target_words)
-        return self.characters <= 100 and self.words_a_line < 1.5 and self.word_types > words / 5
-
-    @property
-    def is_rules(self) -> bool:
-        """A task of a few rules rather than a language."""
-        return self.closed_vocabulary or self.unspaced
-
-
-def measure_corpus(pairs: Iterable[SentencePair], num_pairs: int | None = None) -> CorpusStatistics:
-    """Count what the choices need, in one pass.
-
-    Args:
-        pairs: the corpus, or a sample of it.
-        num_pairs: how many pairs the corpus has (None: those that are given).
-    """
-    source, target, measured = Counter[str](), Counter[str](), 0
-    for pair in pairs:
-        source.update(pair.source.split())
-        target.update(pair.target.split())
-        measured += 1
-    source_letters, target_letters = _letters(source), _letters(target)
-    common = source_letters.keys() & target_letters.keys()
-    total = source_letters.total() + target_letters.total()
-    shared = sum(source_letters[c] + target_letters[c] for c in common)
-    return CorpusStatistics(
-        pairs=measured if num_pairs is None else num_pairs,
-        measured=measured,
-        source_words=source.total(),
-        target_words=target.total(),
-        word_types=max(len(source), len(target)),
-        characters=len(source_letters.keys() | target_letters.keys()),
-        shared_script=shared / max(total, 1),
-    )
-
-
-def _letters(words: Counter[str]) -> Counter[str]:
-    letters = Counter[str]()
-    for word, count in words.items():
-        for letter in word:
-            letters[letter] += count
-    return letters
 
 
 def choose_tokenization(

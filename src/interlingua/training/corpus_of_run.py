@@ -26,11 +26,11 @@ from interlingua.corpus.pairs import CorpusFiles
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles, scan_parallel
 from interlingua.corpus.split import choose_held_back, rank_sources
+from interlingua.corpus.statistics import CorpusStatistics, familiarity, measure_corpus
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
-from interlingua.training.automatic import CorpusStatistics, measure_corpus
 from interlingua.training.directions_of_run import directions_of
-from interlingua.training.expected_bleu import MOST_PAIRS, familiarity
+from interlingua.training.expected_bleu import MOST_PAIRS
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 

@@ -5,16 +5,12 @@ the training text has, taken as BLEU takes precision, the geometric mean of one 
 that were measured, of four kinds of text and several sizes, BLEU divided by that share moves little, which is all that the band knows.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import prod
 
 from interlingua.config import RunConfig
-from interlingua.corpus.pairs import SentencePair
-from interlingua.training.automatic import CorpusStatistics
+from interlingua.corpus.statistics import CorpusStatistics
 
-__all__ = ["MOST_PAIRS", "BleuBand", "expected_bleu", "familiarity"]
+__all__ = ["MOST_PAIRS", "BleuBand", "expected_bleu"]
 
 MOST_PAIRS = 50_000
 """Of larger corpora nothing is foretold: none was measured."""
@@ -25,7 +21,6 @@ _MOST_FAMILIAR = 0.6
 _FEWEST_WORDS = 3
 """Of a target, on average: text without spaces has no words to count."""
 
-_SIDES_AND_ORDERS = tuple((side, order) for side in (0, 1) for order in (1, 2, 3, 4))
 
 _MEASURED = {
     "captions, 1,000 pairs": (0.259, 13.18),
@@ -60,28 +55,6 @@ class BleuBand:
         return f"{expected}, and so it is"
 
 
-def familiarity(training: Iterable[SentencePair], validation: Iterable[SentencePair]) -> float:
-    """Return the share of the validation text's n-grams that the training text has, of one to four words and of both sides.
-
-    It is the geometric mean of the eight shares. Each occurrence counts, words are what stands between spaces. 0 where there are no
-    n-grams of some length.
-    """
-    wanted = [Counter[tuple[str, ...]]() for _ in _SIDES_AND_ORDERS]
-    for pair in validation:
-        for counts, ngrams in zip(wanted, _ngrams(pair), strict=True):
-            counts.update(ngrams)
-    those = [frozenset(counts) for counts in wanted]
-    found = [set[tuple[str, ...]]() for _ in _SIDES_AND_ORDERS]
-    for pair in training:
-        for known, some, ngrams in zip(found, those, _ngrams(pair), strict=True):
-            known.update(some.intersection(ngrams))
-    shares = [
-        sum(counts[ngram] for ngram in known) / max(1, counts.total())
-        for counts, known in zip(wanted, found, strict=True)
-    ]
-    return prod(shares) ** (1 / len(shares))
-
-
 def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | None:
     """Return what a training to its end should come to; None where nothing like it was measured.
 
@@ -105,11 +78,3 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
         low=min(ratios) * (1 - _WIDER) * familiar,
         high=max(ratios) * (1 + _WIDER) * familiar,
     )
-
-
-def _ngrams(pair: SentencePair) -> Iterator[Iterator[tuple[str, ...]]]:
-    """Yield those of each side and order."""
-    sides = pair.source.split(), pair.target.split()
-    for side, order in _SIDES_AND_ORDERS:
-        words = sides[side]
-        yield zip(*(words[place:] for place in range(order)), strict=False)

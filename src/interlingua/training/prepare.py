@@ -13,6 +13,7 @@ from interlingua.config_files import save_config
 from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.masking import Masking
+from interlingua.corpus.statistics import PAIRS_MEASURED, CorpusStatistics
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
@@ -21,8 +22,6 @@ from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.vocabulary import BYTE_PIECES, SPECIAL_PIECES
 from interlingua.training.answers import check_answers
 from interlingua.training.automatic import (
-    PAIRS_MEASURED,
-    CorpusStatistics,
     architecture_of,
     choose_model,
 )

@@ -4,17 +4,14 @@ from collections.abc import Callable
 
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.hardware import choose_device
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.answers import choose_answers
-from interlingua.training.automatic import (
-    CorpusStatistics,
-    choose_tokenization,
-    most_updates,
-)
+from interlingua.training.automatic import choose_tokenization, most_updates
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
 from interlingua.training.directions_of_run import symbols_of

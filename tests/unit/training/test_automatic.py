@@ -13,13 +13,13 @@ from interlingua.config import (
     TrainingConfig,
 )
 from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.statistics import measure_corpus
 from interlingua.errors import ConfigError
 from interlingua.training.automatic import (
     LITTLE_TEXT,
     architecture_of,
     choose_model,
     choose_tokenization,
-    measure_corpus,
     most_updates,
 )
 

@@ -3,8 +3,9 @@
 import pytest
 
 from interlingua.config import ModelConfig, RunConfig
+from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.model.architecture import ConvolutionalArchitecture, RecurrentArchitecture
-from interlingua.training.automatic import CorpusStatistics, architecture_of, choose_model
+from interlingua.training.automatic import architecture_of, choose_model
 
 
 def statistics(pairs: int, words: int = 10) -> CorpusStatistics:
