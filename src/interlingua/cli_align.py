@@ -20,13 +20,12 @@ from interlingua.evaluation.alignment import (
     symmetrise,
     transpose,
 )
-from interlingua.inspection.alignment import View, choose_alone, link, list_views
+from interlingua.inspection.alignment import View, choose_alone, link, list_views, some_to_choose_by
 from interlingua.inspection.joint_alignment import Reading, choose_together, link_together
 from interlingua.translator import Translator
 
 __all__ = ["align_text"]
 
-_PAIRS_TO_CHOOSE = 500
 _WINDOW = 500
 
 
@@ -91,7 +90,7 @@ def _choose(
     )
     if reverse:
         _refuse_the_same_direction(forward, reverse)
-    some = [pair for pair in pairs if pair[0].strip() and pair[1].strip()][:_PAIRS_TO_CHOOSE]
+    some = some_to_choose_by(pairs)
     if flags.layer is not None:
         translators = [forward, *([reverse] if reverse else [])]
         readings = [

@@ -25,15 +25,13 @@ from interlingua.cli_streams import (
 )
 from interlingua.errors import ConfigError
 from interlingua.evaluation.alignment import format_links
-from interlingua.inspection.alignment import align, choose_alone
+from interlingua.inspection.alignment import align, choose_alone, some_to_choose_by
 from interlingua.requests.glossary import Glossary
 from interlingua.requests.request import TranslateOptions
 from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 
 __all__ = ["translate_folder", "translate_lines"]
-
-PAIRS_TO_CHOOSE = 500
 
 
 def translate_lines(
@@ -188,7 +186,7 @@ def _write_aligned(
 ) -> None:
     """Write the links of the words behind each text, after ``|||``."""
     pairs = [(line, each.text) for line, each in zip(lines, found, strict=True)]
-    view, _ = choose_alone(translator, [pair for pair in pairs if all(pair)][:PAIRS_TO_CHOOSE])
+    view, _ = choose_alone(translator, some_to_choose_by(pairs))
     note(f"words are linked by {view}")
     for (_, text), (links,) in zip(pairs, align(translator, pairs, [view]), strict=True):
         write(f"{one_line(text)} ||| {format_links(links)}\n")

@@ -16,7 +16,14 @@ from typing import Any, TypedDict
 from interlingua.corpus.lines import LineCounter, read_chunks
 from interlingua.errors import CorpusError
 
-__all__ = ["FileFingerprint", "FileState", "fingerprint", "remember", "remembered_or_read"]
+__all__ = [
+    "FileFingerprint",
+    "FileState",
+    "fingerprint",
+    "refuse_changed",
+    "remember",
+    "remembered_or_read",
+]
 
 _COARSE = 2 * 10**9
 """Nanoseconds within which two changes may bear the same time."""
@@ -68,6 +75,16 @@ class FileState:
             now.device,
         )
         return same and max(self.modified, self.changed) + _COARSE < self.asked
+
+
+def refuse_changed(states: Mapping[str, FileState]) -> None:
+    """Raise a CorpusError if a file was written to since the system said this of it."""
+    for name, before in states.items():
+        now = FileState.of(Path(name))
+        if (before.size, before.modified, before.inode) != (now.size, now.modified, now.inode):
+            raise CorpusError(
+                f"{name}: has been changed while it was read; run the same command again"
+            )
 
 
 def fingerprint(paths: Iterable[Path]) -> dict[str, FileFingerprint]:

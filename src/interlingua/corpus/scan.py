@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.fingerprint import FileFingerprint, FileState
+from interlingua.corpus.fingerprint import FileFingerprint, FileState, refuse_changed
 from interlingua.corpus.lines import (
     LineBlock,
     count_lines,
@@ -241,12 +241,7 @@ class ParallelFiles:
 
     def check_unchanged(self) -> None:
         """Raise a CorpusError if a file was written to since the scan began."""
-        for name, before in self.states.items():
-            now = FileState.of(Path(name))
-            if (before.size, before.modified, before.inode) != (now.size, now.modified, now.inode):
-                raise CorpusError(
-                    f"{name}: has been changed while it was read; run the same command again"
-                )
+        refuse_changed(self.states)
 
 
 def scan_parallel(

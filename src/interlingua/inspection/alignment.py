@@ -9,8 +9,9 @@ Which view is best is found without gold: see :func:`choose_alone`, and for two 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,7 +26,17 @@ from interlingua.model.attention_maps import record_attention
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
 
-__all__ = ["Shares", "View", "align", "choose_alone", "judge_views", "link", "list_views", "look"]
+__all__ = [
+    "Shares",
+    "View",
+    "align",
+    "choose_alone",
+    "judge_views",
+    "link",
+    "list_views",
+    "look",
+    "some_to_choose_by",
+]
 
 Shares: TypeAlias = "np.ndarray[Any, np.dtype[np.float32]]"
 """How much of its attention each target word (row) gives each source word (column), tokens averaged and added up.
@@ -35,6 +46,7 @@ A word without tokens, as it was cut off or normalised away, has minus infinity 
 
 _BATCH_TOKENS = 2_000
 _NO_WORD = -1
+_PAIRS_TO_CHOOSE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +154,12 @@ def link(worth: Shares) -> Links:
         for target, source in enumerate(best)
         if worth[target, source] > -np.inf
     )
+
+
+def some_to_choose_by(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return so many pairs, both sides written, as tell views apart."""
+    written = (pair for pair in pairs if pair[0].strip() and pair[1].strip())
+    return list(islice(written, _PAIRS_TO_CHOOSE))
 
 
 def choose_alone(translator: Translator, pairs: Sequence[tuple[str, str]]) -> tuple[View, float]:

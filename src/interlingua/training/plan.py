@@ -31,6 +31,7 @@ from interlingua.training.data import TrainingData
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
+from interlingua.training.progress import in_words
 from interlingua.training.validation import Validator
 from interlingua.translator import Translator
 
@@ -88,7 +89,7 @@ class Plan:
             f"{self.tokens_a_second:,.0f} target tokens a second",
             f"{self.seconds_to_prepare:.0f} s of preparation, "
             f"{self.validations:,} validations at {self.seconds_a_validation:.1f} s",
-            f"time: at most {_duration(self.seconds)}; early stopping may end it sooner, and a run can be "
+            f"time: at most {in_words(self.seconds)}; early stopping may end it sooner, and a run can be "
             "stopped and resumed at any time",
             f"memory: {_size(self.memory)} at the peak"
             + (f", of {_size(self.total_memory)}" if self.total_memory else ""),
@@ -297,14 +298,6 @@ def _free_disk(run_dir: Path) -> int:
 
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} seconds"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.1f} hours"
 
 
 def _size(number: int) -> str:

@@ -18,9 +18,8 @@ from interlingua.directions import Direction
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import adapter_tensors, merged_weights
 from interlingua.training.card import write_adapter_card, write_card
-from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.prepare import Prepared
-from interlingua.training.validation import Validation, spread_pairs
+from interlingua.training.validation import Validation, spread_by_direction
 
 __all__ = ["SavedForm"]
 
@@ -87,16 +86,8 @@ class SavedForm:
 
     def _sentences(self) -> list[tuple[SentencePair, Direction | None]]:
         """Return the sentences that are kept with the model, of several pairs of languages some of each."""
-        data = self.prepared.validation
-        if not data.directions:
-            return [(pair, None) for pair in spread_pairs(data.shown, MOST_SENTENCES)]
-        by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
-        number = max(_FEWEST_SENTENCES, MOST_SENTENCES // len(by_direction))
-        return [
-            (pair, direction)
-            for direction, pairs in by_direction.items()
-            for pair in spread_pairs(pairs, number)
-        ]
+        spread = spread_by_direction(self.prepared.validation, MOST_SENTENCES, _FEWEST_SENTENCES)
+        return [(pair, direction) for direction, pairs in spread for pair in pairs]
 
     def _write_adapter(self, base_sha256: str, weights: Mapping[str, Tensor], made_of: str) -> None:
         assert self.rank

@@ -23,6 +23,7 @@ from interlingua.config import CorpusConfig
 from interlingua.corpus.fingerprint import (
     FileFingerprint,
     FileState,
+    refuse_changed,
     remember,
     remembered_or_read,
 )
@@ -245,7 +246,7 @@ def _unpack_all(
         for job in jobs:
             states |= _states_of(job.reader.paths)
         records = [_unpack(job, place) for job in jobs]
-        _refuse_changed(states)
+        refuse_changed(states)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -275,15 +276,6 @@ def _make_place(run: Path) -> Path:
 def _states_of(paths: Iterable[Path]) -> dict[str, FileState]:
     """Ask the system about those that are files and can be asked again."""
     return {path.as_posix(): FileState.of(path) for path in paths if path.is_file()}
-
-
-def _refuse_changed(states: Mapping[str, FileState]) -> None:
-    for name, before in states.items():
-        now = FileState.of(Path(name))
-        if (before.size, before.modified, before.inode) != (now.size, now.modified, now.inode):
-            raise CorpusError(
-                f"{name}: has been changed while it was read; run the same command again"
-            )
 
 
 def _unpack(job: _Job, place: Path) -> Json:

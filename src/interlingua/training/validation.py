@@ -12,6 +12,7 @@ import torch
 
 from interlingua.batching.batch import Batch
 from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
 from interlingua.hardware import autocast
 from interlingua.model.attention_maps import record_attention
@@ -22,7 +23,7 @@ from interlingua.training.lack_of_memory import halves, is_lack_of_memory
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
-__all__ = ["Validation", "Validator", "read_validation", "spread_pairs"]
+__all__ = ["Validation", "Validator", "read_validation", "spread_by_direction", "spread_pairs"]
 
 NUM_SAMPLES = 5
 FEWEST_SENTENCES = 50
@@ -233,20 +234,26 @@ class Validator:
 
 def _shares(data: TrainingData, translator: Translator, num_sentences: int) -> list[_Share]:
     """Return what is decoded: of one pair of languages so many sentences, of several a share of each."""
-    if not data.directions:
-        pairs = spread_pairs(data.shown, num_sentences)
-        return [_Share("", translator, pairs, choose_tokenizer(translator.target_lang))]
-    by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
-    number = max(FEWEST_SENTENCES, num_sentences // len(by_direction))
     return [
         _Share(
-            str(direction),
-            translator.towards(direction),
-            spread_pairs(pairs, number),
-            choose_tokenizer(direction.target),
+            str(direction or ""),
+            translator.towards(direction) if direction else translator,
+            pairs,
+            choose_tokenizer(direction.target if direction else translator.target_lang),
         )
-        for direction, pairs in by_direction.items()
+        for direction, pairs in spread_by_direction(data, num_sentences, FEWEST_SENTENCES)
     ]
+
+
+def spread_by_direction(
+    data: TrainingData, number: int, fewest: int
+) -> list[tuple[Direction | None, list[SentencePair]]]:
+    """Take ``number`` validation pairs at even distances; of several pairs of languages a share of each, of ``fewest`` at least."""
+    if not data.directions:
+        return [(None, spread_pairs(data.shown, number))]
+    by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
+    each = max(fewest, number // len(by_direction))
+    return [(direction, spread_pairs(pairs, each)) for direction, pairs in by_direction.items()]
 
 
 def spread_pairs(pairs: Sequence[SentencePair], number: int) -> list[SentencePair]:
