@@ -163,7 +163,7 @@ prove-ablation: $(READY) ## each part of the Transformer removed once, three see
 	$(BIN)/interlingua ablate recipes/demo_ro_en.toml --model.tie none --output runs/ablation
 
 .PHONY: prove-back-translation prove-robustness prove-distill
-prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (two hours and more); needs INTERLINGUA_DATA
+prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (four hours on two new cores, twenty on two old ones; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py
 
 prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as people type, three seeds (six hours); needs INTERLINGUA_DATA

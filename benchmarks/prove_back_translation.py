@@ -29,8 +29,8 @@ from interlingua.hardware import num_cores
 
 RECIPE = (
     "--tokenization.kind bpe --tokenization.vocabulary-size 4000 --tokenization.shared true --batching.batch-tokens 4096 "
-    "--model.preset tiny --model.dropout 0.3 --training.schedule linear --training.warmup-steps 1000 "
-    "--training.peak-learning-rate 0.004 --training.average-last 4 --training.patience 1000 --training.threads 1"
+    "--model.preset tiny --model.dropout 0.3 --training.schedule linear --training.warmup-steps 500 "
+    "--training.peak-learning-rate 0.003 --training.average-last 4 --training.patience 1000 --training.threads 1"
 )
 TEST = "test_2016_flickr"
 WAYS = ("with", "alone", "all")
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-back-translation"))
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--rest", type=int, default=19_000)
-    parser.add_argument("--updates", type=int, default=4_000, help="of each training")
+    parser.add_argument("--updates", type=int, default=6_000, help="of each training")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--method", default="beam", help="beam, sample or noised-beam")
     flags = parser.parse_args()
