@@ -3,6 +3,8 @@
 With INTERLINGUA_REQUIRE_RUNTIMES set, as CI does, a test that opens an export in the program that it is for, and a file of tests
 that needs an optional package, fail where they would be skipped.
 
+Tests compute on the CPU, also where there is a graphics card; CUDA_VISIBLE_DEVICES=0 shows it to those that are about it.
+
 The import hook must be in place before a test module imports ``interlingua``; pytest reads this file first.
 From then on every annotated function and dataclass of the package checks its arguments, tensor shapes included. Not so in
 ``tests/system``, where commands run as a user runs them: there the checks cost more than all else, and the other tests
@@ -16,6 +18,8 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # before torch is imported
 
 import jaxtyping
 import pytest

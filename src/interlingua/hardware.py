@@ -57,12 +57,12 @@ def choose_device(name: str | torch.device) -> torch.device:
         raise ConfigError(
             f"device is {str(name)!r}, one device, but torchrun started {processes} processes; take cpu or cuda"
         )
-    if processes > 1 and device.type == "cuda":
-        device = torch.device("cuda", own)
-        torch.cuda.set_device(device)
     try:
+        if processes > 1 and device.type == "cuda":
+            device = torch.device("cuda", own)
+            torch.cuda.set_device(device)
         torch.ones(1, device=device).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError, AttributeError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ConfigError(
             f"device is {str(name)!r}, which is not to be had here ({reason}); take auto or cpu"
@@ -77,7 +77,11 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == "bfloat16":
         return torch.bfloat16
     if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        return (
+            torch.bfloat16
+            if torch.cuda.is_bf16_supported(including_emulation=False)
+            else torch.float32
+        )
     return torch.bfloat16 if device.type == "cpu" and _cpu_has_bfloat16() else torch.float32
 
 

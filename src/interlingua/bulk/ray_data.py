@@ -36,8 +36,12 @@ def translate_on_ray(
     """
     ray = _import_ray()
     with _cluster(ray, address):
-        per_worker = "GPU" if recipe.device.startswith("cuda") else "CPU"
-        room = int(ray.cluster_resources().get(per_worker, 0))
+        resources = ray.cluster_resources()
+        on_cards = recipe.device.startswith("cuda") or (
+            recipe.device == "auto" and "GPU" in resources
+        )
+        per_worker = "GPU" if on_cards else "CPU"
+        room = int(resources.get(per_worker, 0))
         if not room:
             raise ConfigError(f"the cluster has no {per_worker}; give another --ray-address")
         size = min(workers or room, len(parts))

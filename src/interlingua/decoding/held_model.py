@@ -90,6 +90,11 @@ def pack(
         return CompiledSearch(model, wanted)
     if wanted == "float32":
         return None
+    if device.type != "cpu":
+        raise ConfigError(
+            f"dtype {wanted} is for the kernels, which compute on a CPU, and the device is {device.type}; give the device cpu, or leave "
+            "dtype out"
+        )
     if not possible:
         raise ConfigError(
             f"dtype {wanted} is for the kernels, which are for a Transformer of the usual parts on a CPU, and not for "

@@ -43,7 +43,9 @@ def gradient_reach(
     model.eval()
     handle = embedding.register_forward_hook(keep)
     try:
-        with torch.inference_mode(False), torch.enable_grad():
+        # cuDNN has no gradient for recurrences that are not in training.
+        plain = torch.backends.cudnn.flags(enabled=False)
+        with plain, torch.inference_mode(False), torch.enable_grad():
             logits = model(source.clone(), target[:, :-1].clone())[:, -1]
             last = logits.log_softmax(-1).gather(1, target[:, -1:]).sum()
             (gradient,) = torch.autograd.grad(last, vectors[0])

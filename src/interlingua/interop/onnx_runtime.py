@@ -137,6 +137,9 @@ def _open(path: Path, threads: int) -> "InferenceSession":
 def _run(session: "InferenceSession", given: dict[str, Tensor]) -> dict[str, Tensor]:
     wanted = {each.name for each in session.get_inputs()}
     names: Sequence[str] = [each.name for each in session.get_outputs()]
-    feeds = {name: value.numpy() for name, value in given.items() if name in wanted}
+    feeds = {name: value.cpu().numpy() for name, value in given.items() if name in wanted}
     found: list[Any] = session.run(names, feeds)
-    return {name: torch.from_numpy(value) for name, value in zip(names, found, strict=True)}
+    device = next(iter(given.values())).device  # of who asks; it computes on the CPU
+    return {
+        name: torch.from_numpy(value).to(device) for name, value in zip(names, found, strict=True)
+    }

@@ -27,6 +27,7 @@ annotations before each word, ``dot`` (Luong et al. 2015) after it.
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,22 @@ def make_recurrence(kind: Recurrence, width_in: int, width: int) -> nn.RNNBase:
             return nn.GRU(width_in, width, batch_first=True)
 
 
+def recur(
+    recurrence: nn.Module, x: Float[Tensor, "B S D"], before: tuple[Tensor, ...] = ()
+) -> tuple[Float[Tensor, "B S E"], tuple[Tensor, ...]]:
+    """Pass ``x`` through one layer from the states ``before``, none being zeros; return its outputs and the states after.
+
+    On a graphics card in single precision, whatever autocast says: there torch takes float16 for the layers of cuDNN, also where
+    bfloat16 is asked for.
+    """
+    on_card = x.device.type == "cuda" and torch.is_autocast_enabled("cuda")
+    with torch.autocast("cuda", enabled=False) if on_card else nullcontext():
+        if on_card:
+            x, before = x.float(), tuple(part.float() for part in before)
+        found, last = recurrence(x, before if len(before) > 1 else before[0] if before else None)
+    return found, last if isinstance(last, tuple) else (last,)
+
+
 def turn_around(x: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S D"]:
     """Reverse the first ``lengths[b]`` positions of each row; padding stays behind them."""
     place = torch.arange(x.size(1), device=x.device)
@@ -126,10 +143,10 @@ class RecurrentEncoderLayer(nn.Module):
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]
     ) -> Float[Tensor, "B S D"]:
         """Return one annotation a position; what stands at padding means nothing."""
-        ahead: Tensor = self.ahead(x)[0]
+        ahead: Tensor = recur(self.ahead, x)[0]
         if self.back is None:
             return ahead
-        back = turn_around(self.back(turn_around(x, lengths))[0], lengths)
+        back = turn_around(recur(self.back, turn_around(x, lengths))[0], lengths)
         return torch.cat((ahead, back), dim=2)
 
     def last(
@@ -256,8 +273,8 @@ class RecurrentDecoder(nn.Module):
         after = []
         for recurrence, before in zip(self.layers, layers, strict=True):
             parts = tuple(part[None].contiguous() for part in before)
-            x, last = recurrence(x, parts if len(parts) > 1 else parts[0])
-            after.append(tuple(part[0] for part in (last if len(parts) > 1 else (last,))))
+            x, last = recur(recurrence, x, parts)
+            after.append(tuple(part[0] for part in last))
             x = self.dropout(x)
         return x, tuple(after)
 

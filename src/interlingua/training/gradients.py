@@ -82,14 +82,18 @@ class GradientOfUpdate:
 
     def _backward(self, shares: list["_Share"], num_tokens: int) -> list[float]:
         """Add up gradients; return the loss of each batch in this process, by its place."""
-        losses = [0.0] * (1 + max(share.place for share in shares))
+        found: list[Tensor] = []
         for number, share in enumerate(shares, start=1):
             with self._alone_until(number == len(shares)):
                 weight = share.weight * self.workers.size / num_tokens
                 loss = self.objective(share.batch) * weight
                 loss.backward()
-            losses[share.place] += float(loss.detach()) / self.workers.size
+            found.append(loss.detach())
             del loss  # and with it all that its gradient needed
+        losses = [0.0] * (1 + max(share.place for share in shares))
+        # Read only here: a graphics card is not waited for between the batches.
+        for share, one in zip(shares, torch.stack(found).tolist(), strict=True):
+            losses[share.place] += one / self.workers.size
         return losses
 
     def _measure(self, batches: list[Batch], losses: list[float]) -> Measured:

@@ -7,7 +7,13 @@ from interlingua.errors import TrainingError
 
 __all__ = ["halves", "is_lack_of_memory"]
 
-_WORDS = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "MPS backend out of memory")
+_WORDS = (
+    "can't allocate memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "MPS backend out of memory",
+)
 
 
 def is_lack_of_memory(error: BaseException) -> bool:

@@ -283,9 +283,13 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
 
 
 def _peak_memory(device: torch.device) -> int:
-    """Return the largest memory that this process has held, in bytes."""
+    """Return the largest memory that this process has held, in bytes; of a graphics card with all else that is there."""
     if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
+        free, whole = torch.cuda.mem_get_info(device)
+        elsewhere = (
+            whole - free - torch.cuda.memory_reserved(device)
+        )  # of the driver, and of others
+        return elsewhere + torch.cuda.max_memory_reserved(device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

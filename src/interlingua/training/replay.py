@@ -17,7 +17,7 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, CorpusError, ModelError
-from interlingua.hardware import prepare_cpu
+from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.model.building import build_encoder_decoder
 from interlingua.training.loop import LOG_EVERY
 from interlingua.training.prepare import Prepared, reopen
@@ -162,6 +162,7 @@ def replay(
         reasons = (
             *_other_machine(environment, _read_environment(again)),
             *_clock(prepared.config),
+            *_card(prepared.config),
         )
     # What was validated at the last step came after its record, and is not made again.
     wanted = [
@@ -291,6 +292,12 @@ def _clock(config: RunConfig) -> list[str]:
         f"training.minutes = {training.minutes:g} with training.schedule = {training.schedule}: "
         "the learning rate follows the clock"
     ]
+
+
+def _card(config: RunConfig) -> list[str]:
+    """Say that a graphics card computes, if it does: some of its sums are added up in another order each time."""
+    device = choose_device(config.training.device).type
+    return [] if device == "cpu" else [f"{device}: to the last bit a run is the same on a CPU only"]
 
 
 def _as_begun(prepared: Prepared, training: dict[str, Any]) -> Prepared:

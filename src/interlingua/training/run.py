@@ -354,6 +354,8 @@ class _Run:
             return "plain references"
         if self.trainer.learner is not self.trainer.model:
             return f"weights divided among {self.workers.size} processes"
+        if self.trainer.device.type != "cpu":
+            return "torch alone"
         return native.describe()
 
     def _take_start(self, start: Start) -> None:

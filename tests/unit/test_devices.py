@@ -1,0 +1,35 @@
+"""Which device computes, and what is said where it is not to be had."""
+
+import pytest
+import torch
+
+from interlingua.decoding.held_model import pack
+from interlingua.errors import ConfigError
+from interlingua.hardware import choose_device
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+
+without_card = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+
+
+@without_card
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_card_that_is_not_there_is_said_to_every_process(
+    monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", processes)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    with pytest.raises(ConfigError, match="device is 'cuda', which is not to be had here"):
+        choose_device("cuda")
+
+
+@without_card
+def test_auto_is_the_cpu_where_there_is_no_card() -> None:
+    assert choose_device("auto").type in ("cpu", "mps")
+
+
+def test_precisions_of_the_cpu_are_refused_elsewhere_with_what_to_do() -> None:
+    sizes = Architecture(d_model=8, d_ff=8, heads=2, encoder_layers=1, decoder_layers=1)
+    model = Transformer(sizes, source_vocabulary=9, target_vocabulary=9, source_pad=0, target_pad=0)
+    with pytest.raises(ConfigError, match="compute on a CPU, and the device is meta; give the dev"):
+        pack(model.to("meta"), torch.device("meta"), "int8", plain=False)
