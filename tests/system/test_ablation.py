@@ -116,12 +116,12 @@ def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_pa
     output = tmp_path / "ablation"
     interlingua = str(Path(sys.executable).with_name("interlingua"))
     command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
-    command += ["--parts", "positions", "--seeds", "1", "--steps", "300"]
+    command += ["--parts", "positions", "--seeds", "1", "--steps", "600"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as stopped:
         deadline = time.monotonic() + 120
         while not [*output.glob("runs/*/metrics.jsonl")]:
             assert time.monotonic() < deadline
-            time.sleep(0.1)
+            time.sleep(0.02)
         stopped.send_signal(signal.SIGTERM)
         _, told = stopped.communicate(timeout=60)  # ends when no process holds the pipe any more
     assert (stopped.returncode, "Traceback" in told) == (128 + signal.SIGTERM, False)

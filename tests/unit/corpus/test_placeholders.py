@@ -80,9 +80,9 @@ def test_a_very_long_word_is_looked_through_in_no_time():
     parts += ("0", "1", "111 ", "1'111", "%0", "{a[", "<!A", "<![CDATA[", "<?", "\U0001f3fb")
     for part in parts:
         for begin in ("", "%", "5%"):
-            began = time.monotonic()
+            began = time.thread_time()
             find_placeholders(begin + part * (40_000 // len(part)))
-            assert time.monotonic() - began < 2.0
+            assert time.thread_time() - began < 5.0
 
 
 def test_every_placeholder_has_to_stand_as_often_and_tags_in_order():

@@ -134,7 +134,7 @@ def test_a_refusal_is_told_at_once(site: Site, tmp_path: Path, code: int, words:
 def test_a_server_that_says_nothing_more_is_left(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "_PATIENCE", 0.2)
+    monkeypatch.setattr(transfer, "_PATIENCE", 1.0)
     site.faults = [slow]
     assert "broke off after 0 bytes (timed out)" in Fetched(site, tmp_path).said[0]
 
@@ -166,16 +166,16 @@ def test_only_addresses_of_the_web_are_fetched(tmp_path: Path, url: str) -> None
 
 
 def test_offline_is_one_sentence_at_once(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for url in (f"http://127.0.0.1:{port}/a", "http://nowhere.invalid/a"):
-        with pytest.raises(
-            DownloadError, match=r"cannot be reached \(.*\); a download needs the internet"
-        ):
-            fetch(url, tmp_path / "a", pause=lambda _: pytest.fail("waited"))
-        with pytest.raises(DownloadError, match="cannot be reached"):
-            fetch_json(url)
+    with socket.socket() as silent:  # bound, so that nobody else takes the port, and not listening
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        for url in (f"http://127.0.0.1:{port}/a", "http://nowhere.invalid/a"):
+            with pytest.raises(
+                DownloadError, match=r"cannot be reached \(.*\); a download needs the internet"
+            ):
+                fetch(url, tmp_path / "a", pause=lambda _: pytest.fail("waited"))
+            with pytest.raises(DownloadError, match="cannot be reached"):
+                fetch_json(url)
     assert not list(tmp_path.iterdir())
 
 

@@ -120,4 +120,4 @@ def slow(answer: Answer) -> None:
     answer.end_headers()
     answer.wfile.write(b"x" * 10)
     answer.wfile.flush()
-    time.sleep(0.6)
+    time.sleep(3.0)

@@ -81,23 +81,24 @@ def test_whoever_says_nothing_more_is_cut_off(port: int) -> None:
     chunk = b"1;" + 30_000 * b"a" + b"\r\n \r\n"
     ways = [
         ((), 0.0),
-        ((b"\r\n",) * 30, 0.1),
+        ((b"\r\n",) * 200, 0.1),
         ((GET, b"\r\n"), 0.1),
-        ((GET, *((b"\r\n",) * 30)), 0.1),
+        ((GET, *((b"\r\n",) * 200)), 0.1),
         ((GET[:-1],), 0.0),
         (tuple(bytes([each]) for each in GET), 0.1),
         ((POST + b"Content-Length: 9\r\n\r\n12345678",), 0.0),
-        ((chunked, *(chunk for _ in range(40))), 0.1),
+        ((chunked, *(chunk for _ in range(200))), 0.1),
     ]
     with ThreadPoolExecutor(len(ways)) as pool:
         found = list(pool.map(lambda way: seconds_open(port, *way[0], every=way[1]), ways))
     assert all(
-        0.8 < seconds < 2.5 or number in (1, 3, 5, 7) for number, seconds in enumerate(found)
+        0.8 < seconds < 15 or number in (1, 3, 5, 7) for number, seconds in enumerate(found)
     ), found
-    assert max(found) < 5, found
+    assert max(found) < 12, found
 
 
-def test_a_body_may_take_as_long_as_it_is(port: int) -> None:
+def test_a_body_may_take_as_long_as_it_is(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_BYTES_PER_SECOND", 20_000.0)
     head = POST + b"Connection: close\r\nContent-Length: 300000\r\n\r\n"
     start = time.monotonic()
     heard = converse(port, head, *(bytes(15_000) for _ in range(20)), every=0.1)
@@ -105,7 +106,8 @@ def test_a_body_may_take_as_long_as_it_is(port: int) -> None:
     assert time.monotonic() - start > 1.8
 
 
-def test_whoever_reads_slowly_gets_everything(port: int) -> None:
+def test_whoever_reads_slowly_gets_everything(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_SECONDS", 2.0)  # the kernel lets it send in bursts
     with asking_for_much(port, 65_536) as connection:
         heard, start = 0, time.monotonic()
         while heard < len(LARGE):
@@ -146,7 +148,7 @@ def test_a_stop_waits_for_nobody_who_has_said_nothing() -> None:
         start = time.monotonic()
     with silent:
         assert silent.recv(1) == b""
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 8
 
 
 def test_a_connection_that_is_over_leaves_no_garbage(port: int) -> None:

@@ -24,7 +24,8 @@ CORPUS = [
     "ein Hund läuft über die Straße und die Katze schläft.",
     "猫が マットの 上に 座った 。",
 ] * 8
-MOST_RATIO = 2.3
+MOST_RATIO = 20.0
+"""Of eight times the length: 8 in proportion, 64 where it is the square."""
 KINDS = ["bpe", "unigram", "wordpiece", "word", "char", "byte level"]
 READERS = ["sentencepiece", "sentencepiece over spaces", "subword-nmt", "bert", "hugging face"]
 
@@ -98,10 +99,10 @@ def least_time(prepare: Callable[[], Callable[[], object]]) -> float:
 
 
 def is_in_proportion(prepare: Callable[[int], Callable[[], object]]) -> bool:
-    """Tell whether twice the length takes about twice the time; a machine that stumbles has three tries."""
-    for length in (10_000, 15_000, 20_000):
+    """Tell whether eight times the length takes about eight times the time; a machine that stumbles has three tries."""
+    for length in (4_000, 6_000, 8_000):
         short = least_time(lambda: prepare(length))  # noqa: B023
-        long = least_time(lambda: prepare(2 * length))  # noqa: B023
+        long = least_time(lambda: prepare(8 * length))  # noqa: B023
         if long <= MOST_RATIO * short + 0.002:
             return True
     return False
@@ -110,7 +111,7 @@ def is_in_proportion(prepare: Callable[[int], Callable[[], object]]) -> bool:
 @pytest.mark.proof
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("name", [*KINDS, *READERS])
-def test_twice_the_text_takes_twice_the_time(name: str, text: str, tmp_path: Path) -> None:
+def test_the_time_grows_as_the_text_does(name: str, text: str, tmp_path: Path) -> None:
     tokenizer, make = build(name, tmp_path), TEXTS[text]
 
     def encode(length: int) -> Callable[[], object]:

@@ -112,14 +112,14 @@ def save():
     if sys.argv[1] == "defect":
         raise ValueError("a defect")
 
-stopping.RESCUE_SECONDS = 0.2
+stopping.RESCUE_SECONDS = 1.0
 changing, said = threading.RLock(), ["nothing"]
 with stopping.listen_for_stop() as stop, stop.rescued_by(save, changing):
     with changing:
         print("busy", flush=True)
         while not stop():
             time.sleep(0.01)
-        time.sleep(0.5)
+        time.sleep(1.5)
         said.append("a whole update")
     time.sleep(0.0 if sys.argv[1] == "quick" else 60.0)
 print(stop, said[-1])
