@@ -1,10 +1,12 @@
 """What every trainer under measurement shares: the same ids, the same clock, one line of JSON at the end.
 
 Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
-``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded.
+``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded. With BENCH_DEVICE=cuda in the environment
+all of it computes on a graphics card.
 """
 
 import json
+import os
 import resource
 import sys
 import time
@@ -14,7 +16,10 @@ from typing import Any
 
 STARTED = time.perf_counter()
 
+DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
+
 SIZES: dict[str, dict[str, int]] = {
+    "big": {"d_model": 1024, "d_ff": 4096, "heads": 16, "layers": 6},
     "base": {"d_model": 512, "d_ff": 2048, "heads": 8, "layers": 6},
     "small": {"d_model": 256, "d_ff": 1024, "heads": 4, "layers": 3},
     "tiny": {"d_model": 128, "d_ff": 256, "heads": 4, "layers": 4},
@@ -52,7 +57,7 @@ def padded(rows: Sequence[Sequence[int]]) -> Any:
     import torch
 
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(DEVICE)
 
 
 def with_ends(batch: tuple[list[list[int]], list[list[int]]]) -> tuple[Any, Any, Any]:
@@ -67,7 +72,24 @@ def autocast(mode: str) -> Any:
     """Return the context of the forward pass: bf16 or not."""
     import torch
 
-    return torch.autocast("cpu", torch.bfloat16, enabled=mode.startswith("bf16"))
+    return torch.autocast(DEVICE, torch.bfloat16, enabled=mode.startswith("bf16"))
+
+
+def wait() -> None:
+    """Let a graphics card end what it was given, so that the clock sees it."""
+    if DEVICE == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def peak_bytes() -> int:
+    """Return the largest memory that was held: of the process, or by torch on the graphics card."""
+    if DEVICE == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_reserved()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def measure(
@@ -87,11 +109,13 @@ def measure(
     ready = time.perf_counter()
     for batch in batches:
         step(batch)
+    wait()
     warm = time.perf_counter()
     seconds, tokens, losses = 0.0, 0, []
     for batch in batches:
         started = time.perf_counter()
         losses.append(step(batch))
+        wait()
         seconds += time.perf_counter() - started
         tokens += sum(len(ids) + 1 for ids in batch[1])
     found = {
@@ -99,7 +123,7 @@ def measure(
         "seconds": seconds,
         "tokens": tokens,
         "loss": sum(losses) / len(losses),
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_bytes": peak_bytes(),
         "start_seconds": ready - STARTED,
         "warmup_seconds": warm - ready,
         "torch": torch.__version__,
@@ -117,6 +141,7 @@ def train(
     """Measure an ordinary loop around ``loss_of``, which gives the loss a target token: AdamW, clipping at 1."""
     import torch
 
+    model.to(DEVICE)
     betas = (0.9, 0.98)  # fused, as transformers' own trainer takes it
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=betas, eps=1e-9, fused=True)
 

@@ -4,7 +4,7 @@ import sys
 from types import SimpleNamespace
 
 import torch
-from harness import BEGIN, DROPOUT, END, PAD, measure, read_task
+from harness import BEGIN, DEVICE, DROPOUT, END, PAD, measure, read_task
 
 import interlingua
 from interlingua.batching.batch import make_batch
@@ -36,7 +36,7 @@ model = Transformer(
 config = TrainingConfig(
     steps=10**6, peak_learning_rate=1e-4, warmup_steps=1, plain=task.mode.endswith("plain")
 )
-device = torch.device("cpu")
+device = torch.device(DEVICE)
 with join_workers(device, patience=600.0) as workers:
     trainer = Trainer(
         model,

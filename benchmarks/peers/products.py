@@ -7,11 +7,11 @@ dropout, normalisation and the optimizer cost nothing here. A library with faste
 import sys
 
 import torch
-from harness import measure, read_task
+from harness import DEVICE, measure, read_task
 
 from interlingua.hardware import prepare_cpu
 from interlingua.kernels.matrix_products import product
-from interlingua.kernels.projected_cross_entropy import FEWEST_ROWS, LOGITS
+from interlingua.kernels.projected_cross_entropy import FEWEST_ROWS, LOGITS, LOGITS_ON_CARD
 
 prepare_cpu(int(sys.argv[4]))
 task = read_task()
@@ -22,7 +22,7 @@ LAYER = [(3 * d, d), (d, d), (f, d), (d, f)]
 
 
 def weights_of(shapes):
-    return [0.02 * torch.randn(out, into).to(dtype) for out, into in shapes]
+    return [0.02 * torch.randn(out, into, device=DEVICE).to(dtype) for out, into in shapes]
 
 
 encoder = weights_of(layers * LAYER)
@@ -31,10 +31,10 @@ memory = weights_of(layers * [(2 * d, d)])
 decoder = weights_of(layers * [*LAYER, (d, d), (d, d)] + [(task.vocabulary, d)])
 most = max(sum(len(ids) + 1 for ids in side) for batch in task.batches for side in batch)
 widths = {width for weight in (*encoder, *memory, *decoder) for width in weight.shape}
-values = {width: torch.randn(most, width).to(dtype) for width in widths}
+values = {width: torch.randn(most, width, device=DEVICE).to(dtype) for width in widths}
 
 
-PIECE = max(FEWEST_ROWS, LOGITS // task.vocabulary)
+PIECE = max(FEWEST_ROWS, (LOGITS if DEVICE == "cpu" else LOGITS_ON_CARD) // task.vocabulary)
 """Tokens at a time through the vocabulary, as ours does: all of its outputs would not fit into a cache."""
 
 

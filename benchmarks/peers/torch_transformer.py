@@ -40,7 +40,8 @@ class Model(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         hidden_source, hidden_target = source == PAD, target == PAD
-        ahead = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
+        size = (target.size(1), target.size(1))
+        ahead = torch.ones(size, dtype=torch.bool, device=target.device).triu(1)
         hidden = self.transformer(
             self.embed(source),
             self.embed(target),
