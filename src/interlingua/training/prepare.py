@@ -160,7 +160,7 @@ def prepare_locked(
         corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
     config, tokenizers, reasons = vocabularies_of_run(
-        config, folder, corpus, start, say, statistics=statistics, writes=writes
+        config, folder, corpus, start, say, statistics=statistics, device=device, writes=writes
     )
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)

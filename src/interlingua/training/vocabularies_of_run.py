@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
+import torch
+
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
-from interlingua.hardware import choose_device
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.answers import choose_answers
@@ -35,6 +36,7 @@ def vocabularies_of_run(
     say: Say,
     *,
     statistics: CorpusStatistics,
+    device: torch.device,
     writes: bool,
 ) -> tuple[RunConfig, TokenizerPair, list[str]]:
     """Return the tokenizers, the configuration with all that they decide, and the reasons of what was chosen.
@@ -52,7 +54,7 @@ def vocabularies_of_run(
     if start and not folder.has_checkpoints():
         borrowed = encoder_tokenizer(start)
         config = fit_to_encoder(config, start, borrowed)
-    config, reasons = _choose_tokens(config, corpus, statistics)
+    config, reasons = _choose_tokens(config, corpus, statistics, device)
     is_there = _has_them_of(config, folder, corpus)
     if is_there and not (borrowed and writes):
         return config, TokenizerPair.load(folder.tokenizer), reasons
@@ -77,18 +79,17 @@ def _has_them_of(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> boo
 
 
 def _choose_tokens(
-    config: RunConfig, corpus: RunCorpus, statistics: CorpusStatistics
+    config: RunConfig, corpus: RunCorpus, statistics: CorpusStatistics, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
     """Choose how text is cut; return the configuration with the reasons."""
     sample = config.tokenization.training_pairs
     config = choose_answers(config)
     is_translated = config.model.kind not in ("encoder", "decoder") and not config.corpus.text
-    on_gpu = choose_device(config.training.device).type == "cuda"
     tokenization, reasons = choose_tokenization(
         config.tokenization,
         statistics,
         is_translated=is_translated,
-        updates=most_updates(config.training, on_gpu=on_gpu),
+        updates=most_updates(config.training, on_gpu=device.type == "cuda"),
     )
     if tokenization.target_kind is not None:
         tokenization = tokenization.model_copy(update={"shared": False})
