@@ -42,7 +42,7 @@ def adapt(
         output: adapter folder, for translate --adapter; by default adapter beside the corrections.
         json: print what was measured as JSON.
     """
-    if bool(source) != bool(target) or bool(keep_source) != bool(keep_target):
+    if len(source) != len(target) or len(keep_source) != len(keep_target):
         raise ConfigError("--source goes with --target, and --keep-source with --keep-target")
     from interlingua.checkpoints.model_folder import load_model_folder
     from interlingua.cli_results import exit_status_of

@@ -132,10 +132,9 @@ class PieceTokenizer(Tokenizer):
         ids: list[int] = []
         for word in form.words(self.normaliser(text)):
             number, usual = self._usual.get(word) or self._find_usual(word, sampler)
+            # Of most words nothing is dropped: they need not be joined letter by letter.
             if number is not None and draw.skip_unless_below(probability, number):
-                ids += (
-                    usual  # nothing is dropped, as of most words: no need to join letter by letter
-                )
+                ids += usual
             else:
                 ids += form.spell(sampler.sample(form.letters(word), probability, draw))[0]
         return ids

@@ -203,9 +203,11 @@ def read_differences(path: Path, model_sha256: str) -> tuple[Difference, ...] | 
 
 def describe_differences(differences: Sequence[Difference]) -> list[str]:
     """Say it to a person, one line a text and metric; what became worse is said in so many words."""
-    names = {VALIDATION: "validation", KEPT: "text to keep"}
     lines = ["against the starting model (paired bootstrap):"]
-    lines += [f"  {each.in_words(names.get(each.text, each.text))}" for each in differences]
+    for each in differences:
+        _, *direction = each.text.split()
+        name = "text to keep" if each.is_of_kept else VALIDATION
+        lines.append(f"  {each.in_words(' '.join([name, *direction]))}")
     if any(each.is_of_kept and each.verdict == "worse" for each in differences):
         lines.append(
             "  the model has forgotten: mix some of the old text in (a second file, corpus.weights), lower "

@@ -14,7 +14,7 @@ __all__ = ["MOST_PAIRS", "BleuBand", "expected_bleu"]
 
 MOST_PAIRS = 50_000
 """Of larger corpora nothing is foretold. The largest that was looked at has 29,000: a recipe of its own, whose BLEU lies in the band."""
-FEWEST_PAIRS = 500
+_FEWEST_PAIRS = 500
 _MOST_FAMILIAR = 0.6
 """Text whose wording is nearly all known, made by a grammar for instance, follows other laws."""
 
@@ -69,7 +69,7 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
         and not config.corpus.embedded
         and not config.corpus.text
         and not corpus.is_rules
-        and FEWEST_PAIRS <= corpus.pairs <= MOST_PAIRS
+        and _FEWEST_PAIRS <= corpus.pairs <= MOST_PAIRS
         and corpus.target_words >= _FEWEST_WORDS * corpus.measured
     )
     familiar = corpus.familiarity
