@@ -193,11 +193,13 @@ def test_one_of_several_processes_that_lacks_memory_halves_its_share_and_the_upd
     assert "first:" not in told
 
 
-AVERAGE = """
+SHARE = """
 import os
 import sys
 
 import torch
+from interlingua.config import TrainingConfig
+from interlingua.training.optimizer import Adam, moments_of, restore_moments
 from interlingua.training.workers import join_workers
 
 def learnt(rank, update):
@@ -212,26 +214,49 @@ if sys.argv[1] == "machines":
 elif sys.argv[1] == "memory":
     os.posix_fallocate = fails
 with join_workers(torch.device("cpu"), 60.0) as workers:
-    torch.manual_seed(workers.rank)
     kind = torch.float64 if sys.argv[1] == "numbers" else torch.float32
-    model = torch.nn.ParameterList([torch.randn(g.shape, dtype=kind) for g in learnt(0, 0)])
+    model = torch.nn.ParameterList([one.to(kind) for one in learnt(workers.rank, 9)])
     model.append(torch.nn.Parameter(torch.zeros(5, dtype=kind), requires_grad=False))
-    shared = workers.shared_gradients(model)
+    alone = torch.nn.ParameterList(parameter.detach().clone() for parameter in list(model)[:3])
+    shared = workers.shared_parameters(model)
     sys.stdout.write("together\\n" if shared else "apart\\n")
-    for update in range(3 if shared else 0):
+    if shared:  # those of the first
+        for parameter, own in zip(model, alone):
+            assert torch.equal(parameter, own) == workers.is_first
+            own.data.copy_(parameter)
+    config = TrainingConfig(weight_decay=0.1)
+    together, one_by_one = Adam(model, config, shared), Adam(alone, config)
+    for update in range(4 if shared else 0):
+        if update == 2:  # a checkpoint of the first serves all
+            saved = workers.from_first({name: tensor.clone() for name, tensor in moments_of(together, model).items()})
+            together = Adam(model, config, shared)
+            restore_moments(together, model, saved)
         model.zero_grad(set_to_none=True)
         for parameter, gradient in zip(model, learnt(workers.rank, update)):
             # The last process has none for the smallest.
             if len(gradient) > 1 or workers.rank < workers.size - 1:
                 parameter.grad = gradient
-        shared.average()
+        limit = (1e9, 0.5, float("inf"), 2.0)[update]
+        norm = shared.average(limit)
         everybody = [learnt(rank, update) for rank in range(workers.size)]
         everybody[-1][1].zero_()
-        for parameter, *given in zip(model, *everybody):
-            assert torch.equal(parameter.grad, sum(given[1:], start=given[0]) / workers.size)
+        for own, *given in zip(alone, *everybody):
+            own.grad = sum(given[1:], start=given[0]) / workers.size
+        whole = torch.nn.utils.clip_grad_norm_(alone.parameters(), limit)
+        assert abs(norm / float(whole) - 1) < 1e-5 and workers.agree(norm) == -workers.agree(-norm) == norm
+        parts = shared.parts_of({parameter: parameter.grad for parameter in list(model)[:3]})
+        alike = shared.parts_of(dict(zip(list(model)[:3], [own.grad for own in alone])))
+        for part, own in zip(parts, alike):
+            torch.testing.assert_close(part, own, rtol=1e-5, atol=0)
+        assert workers.total(sum(part.numel() for part in parts)) == sum(own.numel() for own in alone)
+        together.step(0.01)
+        one_by_one.step(0.01)
         assert model[3].grad is None
-    for parameter in model if shared else ():  # those of the first
-        assert workers.agree(float(parameter.double().sum())) == -workers.agree(-float(parameter.double().sum()))
+        for parameter, own in zip(model, alone):
+            torch.testing.assert_close(parameter.detach(), own.detach(), rtol=1e-5, atol=1e-7)
+        for name, moment in moments_of(one_by_one, alone).items():
+            torch.testing.assert_close(moments_of(together, model)[name], moment, rtol=1e-4, atol=1e-7)
+        shared.meet()
 """
 
 
@@ -244,10 +269,10 @@ with join_workers(torch.device("cpu"), 60.0) as workers:
         pytest.param("numbers", 2, marks=pytest.mark.slow),
     ],
 )
-def test_processes_of_one_machine_average_their_gradients_in_memory_that_they_share(
+def test_processes_of_one_machine_divide_an_update_in_memory_that_they_share(
     lack: str, processes: int
 ) -> None:
-    told = run_script(AVERAGE, processes, lack).stdout
+    told = run_script(SHARE, processes, lack).stdout
     assert told.count("together" if lack == "none" else "apart") == processes
 
 

@@ -51,7 +51,7 @@ class GradientOfUpdate:
         self.config = config
         self.workers = workers
         objective = _Objective(model, config, device, dtype)
-        self.shared = None if config.shard else workers.shared_gradients(model)
+        self.shared = None if config.shard else workers.shared_parameters(model)
         self.objective = (
             objective if self.shared else workers.wrap(objective, device, divided=config.shard)
         )
@@ -98,11 +98,12 @@ class GradientOfUpdate:
 
     def _measure(self, batches: list[Batch], losses: list[float]) -> Measured:
         """Bring the gradients of all processes together, clip them, and find what is no finite number."""
-        if self.shared:
-            self.shared.average()
         total = self.workers.total(sum(losses))
         limit = self.config.clip_norm or float("inf")
-        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit)))
+        if self.shared:
+            norm = self.shared.average(limit)
+        else:
+            norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit)))
         if total < float("inf") and norm < float("inf"):
             return Measured(total, norm)
         wrong = [self.workers.agree(float(not abs(loss) < float("inf"))) for loss in losses]

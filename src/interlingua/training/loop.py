@@ -95,7 +95,7 @@ class Trainer:
         self.gradient = GradientOfUpdate(
             self.learner, config, workers, device=device, dtype=dtype, say=say
         )
-        self.optimizer = Adam(self.learner, config)
+        self.optimizer = Adam(self.learner, config, self.gradient.shared)
         self.changing = RLock()
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True

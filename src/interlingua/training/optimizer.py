@@ -12,6 +12,7 @@ from torch.optim.adamw import adamw
 
 from interlingua.config import TrainingConfig
 from interlingua.training.dividing import part_like, whole
+from interlingua.training.shared_parameters import SharedParameters
 
 __all__ = ["Adam", "moments_of", "restore_moments"]
 
@@ -22,31 +23,37 @@ class Adam:
     Args:
         model: its parameters that need a gradient are trained.
         config: the constants.
+        shared: where several processes keep the parameters together, and each updates a part of them.
     """
 
-    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+    def __init__(
+        self, model: nn.Module, config: TrainingConfig, shared: SharedParameters | None = None
+    ) -> None:
         trained = [p for p in model.parameters() if p.requires_grad]
         self.groups = [
             ([p for p in trained if p.dim() >= 2], config.weight_decay),
             ([p for p in trained if p.dim() < 2], 0.0),
         ]
         self.config = config
+        self.shared = shared
         self.state: dict[Tensor, dict[str, Tensor]] = {}
         """Of each parameter that was ever updated: ``step``, and the running means ``exp_avg`` and ``exp_avg_sq``."""
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Update all parameters that have a gradient."""
+        """Update all parameters that have a gradient; where they are shared, all processes must ask for it."""
+        if self.shared:
+            self.shared.meet()  # nobody changes what another one may be saving
         for parameters, weight_decay in self.groups:
-            updated = {p: p.grad for p in parameters if p.grad is not None}
-            states = [self._state_of(parameter) for parameter in updated]
+            updated: dict[Tensor, Tensor] = {p: p.grad for p in parameters if p.grad is not None}
+            states = {parameter: self._state_of(parameter) for parameter in updated}
             adamw(
-                list(updated),
-                list(updated.values()),
-                [state["exp_avg"] for state in states],
-                [state["exp_avg_sq"] for state in states],
+                self._parts({p: p for p in updated}),
+                self._parts(updated),
+                self._parts({p: state["exp_avg"] for p, state in states.items()}),
+                self._parts({p: state["exp_avg_sq"] for p, state in states.items()}),
                 [],
-                [state["step"] for state in states],
+                [state["step"] for state in states.values()],
                 fused=True,
                 amsgrad=False,
                 maximize=False,
@@ -56,14 +63,34 @@ class Adam:
                 eps=self.config.adam_epsilon,
                 weight_decay=weight_decay,
             )
+        if self.shared:
+            self.shared.meet()
+
+    def restore(self, parameter: Tensor, saved: dict[str, Tensor]) -> None:
+        """Go on with the state of ``parameter`` that was saved."""
+        if self.shared:
+            state = self._state_of(parameter)
+            for key, tensor in saved.items():
+                state[key].copy_(tensor)
+        else:
+            self.state[parameter] = saved
+
+    def _parts(self, tensors: Mapping[Tensor, Tensor]) -> list[Tensor]:
+        """Return what this process updates of tensors that are given by their parameters."""
+        return self.shared.parts_of(tensors) if self.shared else list(tensors.values())
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
         if parameter not in self.state:
-            self.state[parameter] = {
-                "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
-                "exp_avg": torch.zeros_like(parameter),
-                "exp_avg_sq": torch.zeros_like(parameter),
-            }
+            step = torch.zeros((), dtype=torch.float32, device=parameter.device)
+            moments = (
+                self.shared.moments_of(parameter)
+                if self.shared
+                else {
+                    "exp_avg": torch.zeros_like(parameter),
+                    "exp_avg_sq": torch.zeros_like(parameter),
+                }
+            )
+            self.state[parameter] = {"step": step} | moments
         return self.state[parameter]
 
 
@@ -94,7 +121,8 @@ def restore_moments(optimizer: Adam, model: nn.Module, moments: Mapping[str, Ten
             if f"{key}/{name}" in moments
         }
         if state:
-            optimizer.state[parameter] = {
+            of_device = {
                 key: part_like(value, parameter) if value.dim() else value.to(parameter.device)
                 for key, value in state.items()
             }
+            optimizer.restore(parameter, of_device)

@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from interlingua.batching.batch import Batch
 from interlingua.errors import TrainingError
 from interlingua.training.dividing import divide
-from interlingua.training.shared_gradients import SharedGradients
+from interlingua.training.shared_parameters import SharedParameters
 
 T = TypeVar("T")
 
@@ -62,10 +62,10 @@ class Workers:
         wrapped.broadcast_buffers = False  # they are tables of positions, which never change
         return wrapped
 
-    def shared_gradients(self, model: nn.Module) -> SharedGradients | None:
-        """Return what averages the gradients of ``model`` over processes of one machine, if there are several and they can."""
+    def shared_parameters(self, model: nn.Module) -> SharedParameters | None:
+        """Put what is learnt of ``model`` into memory of all processes, if there are several, on one machine, and they can."""
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        return None if self.size == 1 else SharedGradients.between(learnt, self.rank, self.size)
+        return None if self.size == 1 else SharedParameters.between(learnt, self.rank, self.size)
 
     def total(self, number: float) -> float:
         """Return the sum of the numbers that the processes have."""
