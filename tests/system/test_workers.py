@@ -196,6 +196,7 @@ def test_one_of_several_processes_that_lacks_memory_halves_its_share_and_the_upd
 SHARE = """
 import os
 import sys
+import time
 
 import torch
 from interlingua.config import TrainingConfig
@@ -249,6 +250,10 @@ with join_workers(torch.device("cpu"), 60.0) as workers:
         for part, own in zip(parts, alike):
             torch.testing.assert_close(part, own, rtol=1e-5, atol=0)
         assert workers.total(sum(part.numel() for part in parts)) == sum(own.numel() for own in alone)
+        if workers.is_first:  # it may be saving, while the others are here already
+            weights = [parameter.detach().clone() for parameter in model]
+            time.sleep(0.3)
+            assert all(map(torch.equal, model, weights))
         together.step(0.01)
         one_by_one.step(0.01)
         assert model[3].grad is None
