@@ -1,6 +1,7 @@
 """What a run will cost, said beforehand: from the sizes, and from some seconds of real updates."""
 
 import json
+import math
 import resource
 import shutil
 import statistics
@@ -37,10 +38,12 @@ from interlingua.translator import Translator
 
 __all__ = ["Plan", "plan"]
 
-PROBE_STEPS, PROBE_SECONDS = 20, 8.0
-"""Updates that are timed: at least so many, and for at least so long, because the speed of a machine wavers."""
+PROBE_BATCHES, PROBE_SECONDS = 20, 8.0
+"""Batches that are timed, in whole updates: at least so many, and for at least so long, because the speed of a machine wavers."""
+LONGEST_PROBE = 90.0
+"""Seconds after which one timed update is enough: with a large model on a small machine it takes minutes."""
 WARMUP = 3
-"""Updates before the clock starts: the first ones allocate memory and choose kernels."""
+"""Batches before the clock starts: the first ones allocate memory and choose kernels."""
 LONGEST_START = 5.0
 """Starting Python and torch takes seconds that a run pays again; what this process worked before that is no start."""
 _GROWTH = 1.08
@@ -218,14 +221,18 @@ def _time_updates(
     chosen = chain([_largest(prepared.training, order)], _spread(order))
     times: list[float] = []
     tokens: list[int] = []
-    while len(times) < WARMUP + PROBE_STEPS or sum(times[WARMUP:]) < PROBE_SECONDS:
+    together = prepared.config.training.accumulate
+    warmup, fewest = (math.ceil(number / together) for number in (WARMUP, PROBE_BATCHES))
+    while len(times) < warmup + fewest or sum(times[warmup:]) < PROBE_SECONDS:
+        if len(times) > warmup and sum(times) > LONGEST_PROBE:
+            break
         started = time.perf_counter()
-        indices = islice(chosen, prepared.config.training.accumulate)
+        indices = islice(chosen, together)
         group = [prepared.training.batch(pairs, 0) for pairs in indices]
         trainer.update(group)
         times.append(time.perf_counter() - started)
         tokens.append(sum(batch.num_target_tokens for batch in group))
-    times, tokens = times[WARMUP:], tokens[WARMUP:]
+    times, tokens = times[warmup:], tokens[warmup:]
     return statistics.fmean(times), statistics.fmean(tokens)
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from interlingua.batching.batch import Batch
 from interlingua.config import CorpusConfig, ModelConfig, RunConfig, TrainingConfig
 from interlingua.hardware import total_memory
 from interlingua.training.expected_bleu import BleuBand
+from interlingua.training.gradients import Measured
 from interlingua.training.loop import Trainer
 from interlingua.training.plan import Plan, _free_disk, _steps, plan
 
@@ -68,6 +70,30 @@ def test_steps_end_by_number_or_by_time_whichever_is_first() -> None:
     assert _steps(TrainingConfig(steps=50, minutes=1), 2.0) == 30
     assert _steps(TrainingConfig(steps=20, minutes=1), 2.0) == 20
     assert _steps(TrainingConfig(minutes=1e-9), 2.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("accumulate", "longest", "updates"), [(1, 90.0, 23), (5, 90.0, 5), (1, 0.0, 4), (5, 0.0, 2)]
+)
+def test_large_updates_are_tried_less_often(
+    accumulate: int,
+    longest: float,
+    updates: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    update = Trainer.update
+
+    def counted(self: Trainer, batches: list[Batch]) -> Measured:
+        made.append(len(batches))
+        return update(self, batches)
+
+    monkeypatch.setattr(Trainer, "update", counted)
+    monkeypatch.setattr("interlingua.training.plan.PROBE_SECONDS", 0.0)
+    monkeypatch.setattr("interlingua.training.plan.LONGEST_PROBE", longest)
+    plan(config_of(tmp_path, steps=9, accumulate=accumulate, validate_sentences=1))
+    assert made == [accumulate] * updates
 
 
 def test_the_largest_batch_is_tried_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
