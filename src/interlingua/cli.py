@@ -291,7 +291,7 @@ def merge(model: Path, adapter: Path, *, output: Path, json: bool = False) -> No
 
 
 def plan(config: Path | None = None, *, run: RunFlags = _RUN, json: bool = False) -> None:
-    """Say how large a run would be: steps, time, memory, disk. Trains 20 steps to find out.
+    """Say how large a run would be: steps, time, memory, disk. Tries some updates to find out.
 
     Args:
         config: configuration file (TOML); flags win over it.

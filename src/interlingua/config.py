@@ -324,7 +324,7 @@ class TrainingConfig(Section):
     number of processes that cut text into tokens, 16 at most (None: one a core)."""
     shard: bool = False
     """Under torchrun, divide weights, gradients and moments among the processes instead of keeping all in each (FSDP2):
-    slower, for models that are too large otherwise."""
+    slower, for models that are too large otherwise. The processes of one Linux machine keep weights and moments once anyway, on its CPUs."""
     worker_timeout: float = Field(default=1800.0, gt=0.0)
     """Seconds that the processes of a run under torchrun wait for one that does not answer, before all end."""
 

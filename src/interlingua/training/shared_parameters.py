@@ -7,7 +7,6 @@ that part of the weights, which the others see (what is divided is what Rajbhand
 
 import mmap
 import os
-import sys
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -49,14 +48,14 @@ class SharedParameters:
         cls, parameters: Sequence[nn.Parameter], rank: int, size: int
     ) -> "SharedParameters | None":
         """Return it to all processes, or to none of them where they cannot share memory: on several machines, with parameters on a
-        GPU or not in float32, on another system than Linux, or with too little memory. All processes must ask.
+        GPU or not in float32, on another system than Linux (or with a Python that was built for an old one), or with too little memory. All processes must ask.
 
         The parameters are then those of the first process, and in all processes the same memory.
         """
         numbers = sum(parameter.numel() for parameter in parameters)
         length = (size + 3) * numbers * torch.float32.itemsize
         is_possible = (
-            sys.platform == "linux"
+            hasattr(os, "memfd_create")  # Linux, and a Python that was built for it
             and os.environ.get("LOCAL_WORLD_SIZE") == str(size)
             and all(p.device.type == "cpu" and p.dtype == torch.float32 for p in parameters)
         )
