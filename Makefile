@@ -137,7 +137,7 @@ prove-loss: $(READY) ## what the kernels cost in loss: 500 updates in bfloat16 a
 	$(BIN)/python benchmarks/prove_loss.py
 
 .PHONY: prove-wmt14
-prove-wmt14: $(READY) ## the recipes of the paper's two models, ten updates each, from raw news text to a score (half an hour); needs INTERLINGUA_DATA
+prove-wmt14: $(READY) ## the recipes of the paper's two models, three updates each, from raw news text to a score (twenty minutes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_wmt14.py
 
 prove-ro-en: $(READY) ## Romanian to English beside transformers, then word alignment (80 minutes, two cores); needs INTERLINGUA_DATA
