@@ -61,8 +61,21 @@ def records(run: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
-def test_two_processes_give_the_losses_of_one(tmp_path: Path, corpus: list[str]) -> None:
+@pytest.mark.parametrize(
+    "begins", ["by chance", pytest.param("with vectors", marks=pytest.mark.slow)]
+)
+def test_two_processes_give_the_losses_of_one(
+    begins: str, tmp_path: Path, corpus: list[str]
+) -> None:
     found = {}
+    if begins == "with vectors":
+        (tmp_path / "vectors.txt").write_text(
+            "".join(
+                f"{digit} {' '.join(['0.5', '-1'] * (4 + 4 * (digit % 2)) + ['2', '1'] * (4 - 4 * (digit % 2)))}\n"
+                for digit in range(10)
+            )
+        )
+        corpus = [*corpus, "--start.source-vectors", str(tmp_path / "vectors.txt")]
     for processes in (1, 2):
         run = tmp_path / f"run{processes}"
         longer = [*CONFIG, "--training.steps", "24"]  # every twentieth is recorded
