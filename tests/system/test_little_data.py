@@ -442,7 +442,7 @@ PARTS = (
 )
 SMALL = (
     "--model.encoder-layers 1 --model.decoder-layers 1 --model.d-model 64 --model.d-ff 64 --model.heads 2 --model.dropout 0 "
-    "--model.norm pre --tokenization.kind word --training.schedule linear --training.threads 1 --training.steps 300 "
+    "--model.norm pre --tokenization.kind word --training.schedule linear --training.threads 1 --training.steps 500 "
     "--training.warmup-steps 20 --training.validate-every 100 --training.validate-sentences 10 --batching.batch-tokens 400"
 )
 
