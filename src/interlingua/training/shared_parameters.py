@@ -37,10 +37,17 @@ class SharedParameters:
             parameter: {"exp_avg": mean, "exp_avg_sq": square}
             for parameter, (mean, square) in zip(parameters, moments, strict=True)
         }
+        self._inside: dict[Tensor, slice] = {}
+        """What of each parameter, laid flat, lies in that part."""
+        start = 0
         for parameter, place in zip(parameters, self._shaped(size + 2), strict=True):
             if rank == 0:
                 place.copy_(parameter.detach())
             parameter.data = place
+            end = start + parameter.numel()
+            first, last = (min(max(start, at), end) for at in (self._part.start, self._part.stop))
+            self._inside[parameter] = slice(first - start, last - start)
+            start = end
         self.meet()
 
     @classmethod
@@ -105,17 +112,7 @@ class SharedParameters:
 
     def parts_of(self, tensors: Mapping[Tensor, Tensor]) -> list[Tensor]:
         """Return those numbers of tensors, given by their parameters, that this process updates: flat, and maybe none."""
-        parts: dict[Tensor, Tensor] = {}
-        start = 0
-        for parameter in self._parameters:
-            end = start + parameter.numel()
-            inside = slice(
-                *(min(max(start, at), end) - start for at in (self._part.start, self._part.stop))
-            )
-            if parameter in tensors:
-                parts[parameter] = tensors[parameter].detach().view(-1)[inside]
-            start = end
-        return [parts[parameter] for parameter in tensors]
+        return [tensor.detach().view(-1)[self._inside[p]] for p, tensor in tensors.items()]
 
     def moments_of(self, parameter: Tensor) -> dict[str, Tensor]:
         """Return Adam's running means of ``parameter``, by their names."""
