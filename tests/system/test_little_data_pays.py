@@ -83,7 +83,7 @@ def test_a_big_pair_helps_a_small_one() -> None:
     write("valid", pairs_of(ROMANIAN, 2), "ro")
     train("big", "ro", "base", 400, "--tokenization.kind word")
     every = pairs_of(ITALIAN, 3)
-    few, rest = every[::16], [pair for n, pair in enumerate(every) if n % 16]
+    few, rest = every[::8], [pair for n, pair in enumerate(every) if n % 8]
     write("few", few, "it")
     write("valid", few, "it")
     train("few", "it", "alone", 100, "--tokenization.kind word")
