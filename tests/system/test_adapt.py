@@ -12,7 +12,7 @@ from interlingua.cli import main
 from interlingua.config import RunConfig
 from interlingua.corpus.lines import read_lines
 from interlingua.training import lasting
-from interlingua.training.lasting import OldText, _weights, find_old_text
+from interlingua.training.lasting import OldText, _draw, _weights, find_old_text
 
 Capture = pytest.CaptureFixture[str]
 NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
@@ -75,6 +75,9 @@ def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture)
     refused(2, "--source goes with --target", "base", "--source", "train.ro")
     shutil.copytree("base/model", "alone")
     refused(2, "is not a run", "alone", "--corrections", "base/corrections")
+    # What is no adapter is never replaced by one: a run and all that is in it would be lost.
+    for output in ("base", ".", "train.ro"):
+        refused(6, f"error: {output}: ", "base", "--output", output)
     Path("valid.en").unlink()
     refused(2, "valid.en: the run learnt from it, and it is gone", "base")
     assert main(["correct", "base", "--remove", "unu doi"]) == 0
@@ -114,6 +117,18 @@ def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
     assert weights == (25.0, 0.5, 0.25)  # a thousand old pairs, and one of five is a correction
     given = OldText((Path("synthetic.ro"),), (Path("synthetic.en"),), (), ())
     assert find_old_text(Path("base"), given, Path("told")).held_sources == old.held_sources
+
+
+def test_of_a_large_text_a_part_is_replayed_as_often_as_the_whole_would_be(tmp_path: Path) -> None:
+    sides = tmp_path / "old.ro", tmp_path / "old.en"
+    for side in sides:
+        side.write_text("".join(f"{n}\n" for n in range(1_000)))
+    drawn = _draw(sides, 1_000, 0.005, tmp_path / "drawn.1")  # five in an epoch
+    lines = [read_lines(file) for file in (drawn.source, drawn.target)]
+    assert lines[0] == lines[1] == [str(n) for n in range(9, 1_000, 10)]
+    assert drawn.weight * len(lines[0]) == pytest.approx(5.0)
+    whole = _draw(sides, 1_000, 0.5, tmp_path / "drawn.2")
+    assert (whole.source, whole.target, whole.weight) == (*sides, 0.5)
 
 
 @pytest.mark.slow

@@ -37,12 +37,13 @@ __all__ = [
     "load_adapter",
     "load_with_adapter",
     "merge_adapter",
+    "refuse_what_is_no_adapter",
     "save_adapter",
     "weights_sha256",
     "write_merged",
 ]
 
-_CONFIG, _TENSORS = "adapter.json", "adapter.safetensors"
+_CONFIG, _TENSORS, _CARD = "adapter.json", "adapter.safetensors", "README.md"
 _A, _B = ".lora_a", ".lora_b"
 
 
@@ -64,12 +65,24 @@ class Adapter:
         return sorted(name.removesuffix(_A) for name in self.tensors if name.endswith(_A))
 
 
+def refuse_what_is_no_adapter(folder: Path) -> None:
+    """Raise an OutputError if ``folder`` is anything but a new name, an empty folder, or an adapter, which may be replaced."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file; give the name of a folder")
+    names = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    if others := names - {_CONFIG, _TENSORS, _CARD, MANIFEST}:
+        raise OutputError(
+            f"{folder}: holds {min(others)}, which is no part of an adapter and would be lost; give the adapter a folder of its own"
+        )
+
+
 def save_adapter(folder: Path, adapter: Adapter, card: str) -> None:
-    """Write ``folder`` whole or not at all.
+    """Write ``folder`` whole or not at all; an adapter that was there is replaced.
 
     Raises:
-        OutputError: the place cannot be written, or does not hold what was written to it.
+        OutputError: something else is there, the place cannot be written, or does not hold what was written to it.
     """
+    refuse_what_is_no_adapter(folder)
     config = {
         "rank": adapter.rank,
         "alpha": adapter.alpha,
@@ -80,7 +93,7 @@ def save_adapter(folder: Path, adapter: Adapter, card: str) -> None:
     with replace_folder(folder, check=read_back) as new:
         (new / _CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         write_tensors(new / _TENSORS, adapter.tensors)
-        (new / "README.md").write_text(card, encoding="utf-8")
+        (new / _CARD).write_text(card, encoding="utf-8")
         write_manifest(new)
 
 
@@ -188,7 +201,7 @@ def write_merged(model: Path, adapter: Path, output: Path) -> None:
         raise OutputError(f"{output}: is there already; give --output the name of a new folder")
     loaded = load_with_adapter(model, adapter)
     card = (find_model_folder(model) / "README.md").read_text(encoding="utf-8")
-    own = (find_adapter_folder(adapter) / "README.md").read_text(encoding="utf-8")
+    own = (find_adapter_folder(adapter) / _CARD).read_text(encoding="utf-8")
     card += f"\n## Adapter\n\nAn adapter was merged into these weights; its card says:\n\n{own}"
     save_model_folder(output, loaded, parameters_of(loaded.model), card)
 

@@ -9,10 +9,15 @@ Source of the replay: Robins 1995, "Catastrophic forgetting, rehearsal and pseud
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import ceil
 from pathlib import Path
 
 from interlingua.batching.mixing import weights_of
-from interlingua.checkpoints.adapter_folder import load_adapter, save_adapter
+from interlingua.checkpoints.adapter_folder import (
+    load_adapter,
+    refuse_what_is_no_adapter,
+    save_adapter,
+)
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
@@ -38,6 +43,8 @@ _FEWEST_REPLAYED = 1_000
 _SHARE = 4
 """Old pairs to each repeat of a correction: one pair in five is a correction."""
 _MOST_REPEATS = 100.0
+_DRAWN = 20
+"""Epochs of old pairs that are drawn from a large text beforehand: to prepare the rest would take long, and little of it be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +218,10 @@ def adapt(
     Raises:
         ConfigError: text is neither given nor found.
         CorpusError: text that cannot be used.
-        OutputError: a folder that cannot be written, or where another one adapts.
+        OutputError: a folder that cannot be written, where another one adapts, or an ``output`` that holds something else than an adapter.
         TrainingError: a loss that is not a number.
     """
+    refuse_what_is_no_adapter(output)
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
         old = find_old_text(model, given, place, known)
@@ -236,14 +244,20 @@ def _learn(
     sizes = [_count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
     mixed = weights_of(sizes, old.weights, old.temperature) or (1.0,) * len(sizes)
     repeats, *others = _weights(len(corrections), sizes, mixed)
-    weights = (*[repeats] * len(own), *others)
+    drawn = [
+        _draw(sides, size, often, place / f"adaptation.drawn.{number}")
+        for number, (*sides, size, often) in enumerate(
+            zip(old.sources, old.targets, sizes, others, strict=True), start=1
+        )
+    ]
+    weights = (*[repeats] * len(own), *(part.weight for part in drawn))
     overrides: dict[str, str | tuple[str, ...]] = {
         "start.init_from": str(model),
         "start.lora_rank": str(RANK),
         "start.keep_source": tuple(map(str, old.held_sources)),
         "start.keep_target": tuple(map(str, old.held_targets)),
-        "corpus.source": tuple(map(str, (*sources, *old.sources))),
-        "corpus.target": tuple(map(str, (*targets, *old.targets))),
+        "corpus.source": tuple(map(str, (*sources, *(part.source for part in drawn)))),
+        "corpus.target": tuple(map(str, (*targets, *(part.target for part in drawn)))),
         "corpus.valid_source": tuple(map(str, sources)),
         "corpus.valid_target": tuple(map(str, targets)),
         "corpus.weights": ",".join(f"{weight:.6g}" for weight in weights),
@@ -299,6 +313,28 @@ def _weights(corrections: int, sizes: Sequence[int], weights: Sequence[float]) -
     replayed = min(old, max(_FEWEST_REPLAYED, _REPLAYED * corrections))
     repeats = min(_MOST_REPEATS, max(1.0, replayed / (_SHARE * corrections)))
     return (repeats, *(weight * replayed / max(1.0, old) for weight in weights))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Old pairs that are replayed, and how often an epoch has each of them."""
+
+    source: Path
+    target: Path
+    weight: float
+
+
+def _draw(sides: Sequence[Path], size: int, weight: float, name: Path) -> _Part:
+    """Return ``size`` old pairs, or of many a part that is drawn evenly and written beside ``name``, read so much the more often."""
+    some = ceil(_DRAWN * weight * size)
+    if some >= size:
+        return _Part(sides[0], sides[1], weight)
+    every = enumerate(PairReader((sides[0], sides[1]), UNNAMED, None))
+    pairs = [pair for n, pair in every if (n + 1) * some // size > n * some // size]
+    files = name.with_name(f"{name.name}.source.txt"), name.with_name(f"{name.name}.target.txt")
+    write_lines(files[0], [pair.source for pair in pairs])
+    write_lines(files[1], [pair.target for pair in pairs])
+    return _Part(*files, weight * size / some)
 
 
 def _count_pairs(source: Path, target: Path) -> int:

@@ -15,7 +15,7 @@ from interlingua.checkpoints.adapter_folder import (
 )
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.weights import write_tensors
-from interlingua.errors import ModelError
+from interlingua.errors import ModelError, OutputError
 
 A, B = torch.full((2, 6), 0.5), torch.full((4, 2), 2.0)
 ADAPTER = Adapter(2, 4.0, "abc", "ro", "en", {"x.lora_a": A, "x.lora_b": B})
@@ -28,6 +28,20 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
     assert (loaded.source_lang, loaded.target_lang, loaded.names) == ("ro", "en", ["x"])
     assert torch.equal(loaded.tensors["x.lora_a"], A)
     assert torch.equal(loaded.tensors["x.lora_b"], B)
+
+
+def test_only_an_adapter_is_replaced_by_another(tmp_path: Path) -> None:
+    save_adapter(tmp_path / "new", ADAPTER, "")
+    save_adapter(tmp_path / "new", ADAPTER, "Again.\n")
+    assert (tmp_path / "new" / "README.md").read_text() == "Again.\n"
+    run = tmp_path / "run"
+    (run / "checkpoints").mkdir(parents=True)
+    with pytest.raises(OutputError, match="holds checkpoints, which is no part of an adapter"):
+        save_adapter(run, ADAPTER, "")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file"):
+        save_adapter(tmp_path / "file", ADAPTER, "")
+    assert (run / "checkpoints").is_dir()
 
 
 def test_merging_adds_the_scaled_product_and_leaves_the_rest() -> None:
