@@ -128,7 +128,7 @@ def translate(
 
         translate_folder(model, text, io, n_best, flags, adapter, to)
         return
-    lines = read_input(text, io.input)
+    lines = read_input(text, io.input, io.output)
     from interlingua.cli_translate import translate_lines
 
     translate_lines(model, lines, io, n_best, flags, adapter, to)
@@ -247,7 +247,7 @@ def tokenize(
         ids: numbers instead of pieces.
         side: whose tokenizer, when the two sides have one each.
     """
-    lines = read_input(text, io.input)
+    lines = read_input(text, io.input, io.output)
     from interlingua.cli_tokenize import find_tokenizer, write_tokens
 
     tokenizer = find_tokenizer(model, side)

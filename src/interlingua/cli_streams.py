@@ -42,13 +42,13 @@ BUG, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 70, 71, 130, 141
 Write = Callable[[str], None]
 
 
-def read_input(text: Sequence[str], source: str | None) -> list[str]:
+def read_input(text: Sequence[str], source: str | None, output: str = "-") -> list[str]:
     r"""Return the lines to work on: ``text``, else the lines of the file ``source``, else standard input.
 
     A text from Windows, whose lines end in CR, is remarked on.
 
     Raises:
-        ConfigError: both are given, or neither while standard input is a terminal.
+        ConfigError: both are given, or neither while standard input is a terminal; or ``output``, where the result goes, is the input.
         CorpusError: the file is missing, or the bytes are not UTF-8.
     """
     if text and source is not None:
@@ -59,6 +59,10 @@ def read_input(text: Sequence[str], source: str | None) -> list[str]:
 
     if source not in (None, "-"):
         lines = read_lines(Path(str(source)))
+        if Path(output).is_file() and Path(output).samefile(str(source)):
+            raise ConfigError(
+                f"--output {output}: is the input, which would be lost; give another name"
+            )
         _note_if(report_carriage_returns(str(source), lines))
         return lines
     if sys.stdin is None or (source is None and sys.stdin.isatty()):

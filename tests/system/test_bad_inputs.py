@@ -193,6 +193,12 @@ FLAGS = [
     Case("a device of yesterday", f"{TRANSLATE} --device tpu", 2, ("'tpu'", "take auto or cpu")),
     Case("text twice", "translate model a --input good.ro", 2, ("both given",)),
     Case(
+        "the input as output",
+        "translate model --input good.ro --output ./good.ro",
+        2,
+        ("--output ./good.ro: is the input, which would be lost",),
+    ),
+    Case(
         "an unknown metric",
         "evaluate model --source good.ro --reference good.en --metrics bleurgh",
         2,

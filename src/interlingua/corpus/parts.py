@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from interlingua.corpus.formats import PairReader
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.split import choose_held_back, rank_sources
-from interlingua.errors import CorpusError
+from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_file
 
 __all__ = ["PartsWritten", "write_parts"]
@@ -57,15 +57,19 @@ def write_parts(
 
     Raises:
         CorpusError: the corpus cannot be read, changes while it is, or has too few different sources.
-        OutputError: the files cannot be written.
+        OutputError: the files cannot be written, or one of them is the corpus.
     """
-    ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
-    before = reader.files
-    part_of = _choose_parts(ranks, valid, test)
     parts = [
         part for part in _PARTS if part == "train" or {"valid": valid, "test": test}[part] != 0
     ]
     places = {part: [folder / f"{part}.{language}" for language in languages] for part in parts}
+    read = {path.resolve() for path in reader.paths}
+    for path in (path for part in parts for path in places[part]):
+        if path.resolve() in read:
+            raise OutputError(f"{path}: is read from as well; write to another folder")
+    ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
+    before = reader.files
+    part_of = _choose_parts(ranks, valid, test)
     with ExitStack() as opened:
         files = {
             part: [opened.enter_context(replace_file(path)) for path in places[part]]

@@ -106,6 +106,16 @@ def test_what_cannot_be_split_is_refused(
     assert not Path("a").exists()
 
 
+def test_the_corpus_is_never_written_over(corpus: Path, capsys: Capture) -> None:
+    for lang, side in (("ro", 0), ("en", 1)):
+        Path(f"train.{lang}").write_text("".join(f"{row[side]}\n" for row in ROWS))
+    before = Path("train.ro").read_bytes()
+    assert main(["split", "--source", "train.ro", "--target", "train.en", "--output", "."]) == 6
+    assert "train.ro: is read from as well; write to another folder" in capsys.readouterr().err
+    assert Path("train.ro").read_bytes() == before
+    assert not Path("valid.ro").exists()
+
+
 def test_a_corpus_that_changes_between_the_readings_is_refused(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
