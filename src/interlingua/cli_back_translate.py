@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from interlingua.cli_rounds import Role, Rounds, Side
     from interlingua.config import RunConfig
     from interlingua.corpus.word_noise import WordNoise
-    from interlingua.training.synthetic import SyntheticCorpus
 
 __all__ = ["BackFlags", "back_translate"]
 
@@ -195,7 +194,7 @@ class _Work:
             noise=_noise(back),
             held_out=valid.valid_target,
         )
-        config = self.config(job, genuine, valid, output / RUN)
+        config = self.config(places, genuine, valid, output / RUN)
         own = (job.source.name, job.target.name, CONFIG, RUN)
         check_output(output, own, (mono, *genuine, valid.valid_source, valid.valid_target))
         written = make_corpus(recipe, translator, job, keep)
@@ -210,19 +209,19 @@ class _Work:
 
     def config(
         self,
-        job: "SyntheticCorpus | None",
+        synthetic: tuple[Path, Path] | None,
         genuine: tuple[Path | None, Path | None],
         valid: ValidFlags,
         run_dir: Path,
     ) -> "RunConfig":
-        """Return a configuration that trains on the synthetic pairs, after the genuine ones if they are known.
+        """Return a configuration that trains on the ``synthetic`` pairs, after the genuine ones if they are known.
 
         Raises:
             ConfigError: a tag or weight that the configuration does not take, or half of the validation text.
         """
         from interlingua.config_files import load_config
 
-        pairs = [genuine, *([(job.source, job.target)] if job else [])]
+        pairs = [genuine, *([synthetic] if synthetic else [])]
         known = [pair for pair in pairs if None not in pair]
         chosen: dict[str, str | tuple[str, ...]] = {
             "run_dir": str(run_dir),
@@ -230,13 +229,13 @@ class _Work:
             "corpus.target": tuple(str(target) for _, target in known),
             **valid.to_overrides(),
         }
-        if job is not None:
+        if synthetic is not None:
             others = len(known) - 1
             chosen |= {
                 "corpus.weights": ",".join(["1"] * others + [f"{self.back.weight:g}"]),
                 "corpus.tags": ",".join([""] * others + [self.back.tag]),
-                "corpus.source_lang": job.source.suffix.removeprefix("."),
-                "corpus.target_lang": job.target.suffix.removeprefix("."),
+                "corpus.source_lang": synthetic[0].suffix.removeprefix("."),
+                "corpus.target_lang": synthetic[1].suffix.removeprefix("."),
             }
         asked, mixed = self.asked(), load_config(None, chosen)
         corpus = mixed.corpus.model_copy(update={"noise": asked.corpus.noise})
@@ -277,63 +276,31 @@ class _Work:
 
 def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags) -> int:
     """Train forward and reverse models in turn; return the exit status."""
-    from interlingua.cli_rounds import (
-        ROUNDS,
-        TEXT_OF_SOURCE,
-        Rounds,
-        Side,
-        content_of,
-        describe_rounds,
-        recall,
-        train_in_turn,
-    )
+    from interlingua.cli_rounds import ROUNDS, describe_rounds, recall, train_in_turn
     from interlingua.cli_synthetic import RUN, refuse_foreign
     from interlingua.config import StartConfig
 
-    back, keep = work.back, work.keep
-    assert back.iterations is not None
-    assert back.source is not None
-    assert back.target is not None
-    forward = Side(mono, back.source, back.target, valid.valid_source, valid.valid_target)
-    reverse = None
-    if back.mono_source is not None and back.iterations > 1:
-        reverse = Side(
-            back.mono_source, back.target, back.source, valid.valid_target, valid.valid_source
-        )
-    rounds = Rounds(back.iterations, output, reverse_model, forward, reverse)
+    keep = work.keep
+    rounds = _rounds_of(work.back, reverse_model, mono, output, valid)
     refuse_foreign(output, lambda name: name == ROUNDS or name.startswith("round-"))
     if work.asked().start != StartConfig():
         raise ConfigError(
             "start: each training of --iterations begins with fresh weights; leave start.* out"
         )
-    genuine = work.config(None, (back.source, back.target), valid, output / RUN)
-    texts = (mono, back.mono_source, *forward.named.values())
-    told = {
-        "reverse_model": str(reverse_model),
-        "text": str(mono),
-        **({TEXT_OF_SOURCE: str(back.mono_source)} if back.mono_source else {}),
-        **{name: str(path) if path else None for name, path in forward.named.items()},
-        "corpus.noise": genuine.corpus.noise,
-        **content_of([path for path in texts if path is not None]),
-        **work.settings(),
-    }
-    done = recall(rounds, told)
+    told = _what_decides(work, rounds, valid)
+    filtered = {"keep": keep.keep, "min_score": keep.min_score}
+    done = recall(rounds, told, filtered)
     if left := rounds.left(done):
-        _tell_what_is_left(work, rounds, left, genuine)
+        _tell_what_is_left(work, rounds, left)
     if keep.dry_run:
         return 0
 
-    def make(model: Path, side: Side, place: Path) -> Path:
+    def make(model: Path, side: "Side", place: Path) -> Path:
         work.asking(model, reverse_model).make(
-            model,
-            side.mono,
-            place,
-            (side.source, side.target),
-            ValidFlags(side.valid_source, side.valid_target),
+            model, side.mono, place, (side.source, side.target), _valid_of(side)
         )
         return place / CONFIG
 
-    filtered = {"keep": keep.keep, "min_score": keep.min_score}
     status = train_in_turn(rounds, make, RUN, told, done, filtered)
     if keep.json:
         print_json({"rounds": done, "finished": status == 0})
@@ -345,16 +312,58 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     return status
 
 
+def _rounds_of(
+    back: BackFlags, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags
+) -> "Rounds":
+    """Say what is trained in turn, on what."""
+    from interlingua.cli_rounds import Rounds, Side
+
+    assert back.iterations is not None
+    assert back.source is not None
+    assert back.target is not None
+    forward = Side(mono, back.source, back.target, valid.valid_source, valid.valid_target)
+    reverse = None
+    if back.mono_source is not None and back.iterations > 1:
+        reverse = Side(
+            back.mono_source, back.target, back.source, valid.valid_target, valid.valid_source
+        )
+    return Rounds(back.iterations, output, reverse_model, forward, reverse)
+
+
+def _what_decides(work: _Work, rounds: "Rounds", valid: ValidFlags) -> dict[str, Any]:
+    """Return the settings and the text that all rounds must have, by name."""
+    from interlingua.cli_rounds import TEXT_OF_SOURCE, content_of
+    from interlingua.cli_synthetic import RUN
+
+    forward, mono_source = rounds.forward, work.back.mono_source
+    genuine = work.config(None, (forward.source, forward.target), valid, rounds.output / RUN)
+    texts = (forward.mono, mono_source, *forward.named.values())
+    return {
+        "reverse_model": str(rounds.reverse_model),
+        "text": str(forward.mono),
+        **({TEXT_OF_SOURCE: str(mono_source)} if mono_source else {}),
+        **{name: str(path) if path else None for name, path in forward.named.items()},
+        "corpus.noise": genuine.corpus.noise,
+        **content_of([path for path in texts if path is not None]),
+        **work.settings(),
+    }
+
+
+def _valid_of(side: "Side") -> ValidFlags:
+    return ValidFlags(side.valid_source, side.valid_target)
+
+
 def _tell_what_is_left(
     work: _Work,
     rounds: "Rounds",
     left: "list[tuple[int, Role, Side]]",
-    genuine: "RunConfig",
 ) -> None:
     """Say what the rounds will still take, by the pace of the model that writes next."""
+    from tempfile import TemporaryDirectory
+
     from interlingua.bulk.worker import open_translator
     from interlingua.cli_bulk import waiting_parts
-    from interlingua.cli_rounds import tell_cost
+    from interlingua.cli_rounds import stand_in, tell_cost
     from interlingua.cli_streams import note
     from interlingua.cli_synthetic import (
         RUN,
@@ -362,6 +371,7 @@ def _tell_what_is_left(
         check_languages,
         measure_cost,
         refuse_unreadable,
+        sides_in,
     )
 
     number, role, side = left[0]
@@ -381,8 +391,14 @@ def _tell_what_is_left(
         for name in (TRANSLATED, "none")
     )
     cost = measure_cost(waiting or whole, recipe, translator)
-    first = cost.lines if waiting else 0
-    note(tell_cost(rounds, genuine, left, first, cost.seconds / max(cost.lines, 1)))
+    first, pace = cost.lines if waiting else 0, cost.seconds / max(cost.lines, 1)
+    with TemporaryDirectory() as scratch:
+        written = sides_in(Path(scratch), "stand-in", writes, reads)
+        stand_in(side, *written)
+        genuine = (side.source, side.target)
+        config = work.config(written, genuine, _valid_of(side), place / RUN)
+        share = work.keep.keep * work.back.weight
+        note(tell_cost(rounds, config, share, left, first, pace))
 
 
 def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:

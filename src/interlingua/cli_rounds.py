@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.formats import UNNAMED, PairReader
-from interlingua.corpus.lines import count_lines
+from interlingua.corpus.lines import count_lines, read_blocks, write_lines
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
 from interlingua.training.plan import plan
@@ -34,11 +35,14 @@ __all__ = [
     "content_of",
     "describe_rounds",
     "recall",
+    "stand_in",
     "tell_cost",
     "train_in_turn",
 ]
 
 ROUNDS = "rounds.json"
+MOST_STAND_INS = 200_000
+"""Lines of text that are planned with; no choice depends on more, and time goes by the number of pairs from there on."""
 TEXT_OF_SOURCE = "text_of_source"
 
 Role = Literal["forward", "reverse"]
@@ -117,6 +121,7 @@ class Rounds:
 def tell_cost(
     rounds: Rounds,
     config: RunConfig,
+    share: float,
     left: Sequence[tuple[int, Role, Side]],
     first: int,
     pace: float,
@@ -125,7 +130,8 @@ def tell_cost(
 
     Args:
         rounds: what is planned.
-        config: a training on the genuine pairs alone.
+        config: the first training, on a mixture as large as it will be; see :func:`stand_in`.
+        share: how many pairs an epoch has of each line of text: what is kept of it, times its weight.
         left: what is still to be trained.
         first: lines that are still to be translated for the first of these.
         pace: seconds that a line of them takes; models that are not there yet are taken to be as fast.
@@ -136,13 +142,14 @@ def tell_cost(
     if config.training.minutes is not None:
         training, of = [60 * config.training.minutes] * len(left), "at most"
     else:
-        alone = plan(config).seconds
-        pairs = max(
-            sum(1 for _ in PairReader((sides[0].source, sides[0].target), UNNAMED, None)), 1
-        )
-        # So many updates, or so many epochs: then each synthetic pair takes as long as a genuine one.
-        longer = config.training.steps is None
-        training = [alone * (1 + number / pairs) if longer else alone for number in lines]
+        planned = plan(config).seconds
+        if config.training.steps is None:  # so many epochs: each pair takes its time
+            pairs = sum(1 for _ in PairReader((sides[0].source, sides[0].target), UNNAMED, None))
+            whole = [pairs + share * number for number in lines]
+            seen = max(1.0, pairs + share * min(lines[0], MOST_STAND_INS))
+            training = [planned * number / seen for number in whole]
+        else:
+            training = [planned] * len(left)
         of = "or so"
     texts = [
         f"{number:,} lines of {side.mono}"
@@ -159,8 +166,24 @@ def tell_cost(
     )
 
 
-def recall(rounds: Rounds, told: dict[str, Any]) -> list[dict[str, Any]]:
+def stand_in(side: Side, source: Path, target: Path) -> None:
+    """Write text that is as long as what a model will write for ``side``: its sentences beside the genuine sources, again and again."""
+    genuine = [pair.source for pair in PairReader((side.source, side.target), UNNAMED, None)]
+    sentences = (
+        line for block in read_blocks(side.mono, 10_000) for line in block.lines if line.strip()
+    )
+    some = list(islice(sentences, MOST_STAND_INS))
+    write_lines(target, some)
+    write_lines(source, islice(cycle(genuine or [""]), len(some)))
+
+
+def recall(rounds: Rounds, told: dict[str, Any], filtered: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what is done already; a longer chain of rounds goes on with a shorter one.
+
+    Args:
+        rounds: what is planned.
+        told: the settings that decide.
+        filtered: those that may be others for a training that has not begun.
 
     Raises:
         ConfigError: the folder was begun with other settings or other text.
@@ -177,12 +200,27 @@ def recall(rounds: Rounds, told: dict[str, Any]) -> list[dict[str, Any]]:
                 raise ConfigError(
                     f"{path.parent}: was begun with {name} = {before[name]}, not {value}; give another --output"
                 )
+        _check_begun(content.get("begun"), filtered)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(
             f"{path}: cannot be read ({error}); give another --output, or remove it"
         ) from error
     found: list[dict[str, Any]] = done
     return found
+
+
+def _check_begun(begun: dict[str, Any] | None, filtered: dict[str, Any]) -> None:
+    """Refuse to filter the text anew that an unfinished training reads."""
+    if begun is None or not Path(begun["run"]).exists():
+        return
+    for name, value in filtered.items():
+        if begun[name] != value:
+            flag = f"--{name.replace('_', '-')}"
+            of = "without" if begun[name] is None else "with"
+            raise ConfigError(
+                f"{begun['run']}: this training was begun {of} {flag}{'' if begun[name] is None else f' {begun[name]}'}; go on like that, as "
+                "another one counts from the next training on, or remove the folder, which begins this one anew"
+            )
 
 
 def content_of(files: Sequence[Path]) -> dict[str, str]:
@@ -226,13 +264,30 @@ def train_in_turn(
         note(f"round {number} of {rounds.count}: the {role} model, {nth}{wait}")
         place = rounds.folder(number, role)
         settings = make(rounds.writer(number, role, run), side, place)
+        begun = {"round": number, "model": role, **filtered, "run": str(place / run)}
+        _keep(rounds, told, done, begun)
         result = train(load_config(settings))
         if result.signal is not None:
             return exit_status_of(result)
-        done.append({"round": number, "model": role, **filtered, **_figures(result)})
-        content = {"version": 1, "settings": _that_count(rounds, told, done), "done": done}
-        write_text(rounds.output / ROUNDS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        done.append(begun | _figures(result))
+        _keep(rounds, told, done, None)
     return 0
+
+
+def _keep(
+    rounds: Rounds,
+    told: dict[str, Any],
+    done: Sequence[dict[str, Any]],
+    begun: dict[str, Any] | None,
+) -> None:
+    """Write down what decides, what is done, and which training is under way, before it can have learnt anything."""
+    content = {
+        "version": 1,
+        "settings": _that_count(rounds, told, done),
+        "done": done,
+        "begun": begun,
+    }
+    write_text(rounds.output / ROUNDS, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _that_count(

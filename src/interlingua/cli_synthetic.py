@@ -190,6 +190,8 @@ def make_corpus(
     refuse_empty(job.text)
     if waiting:
         note(measure_cost(waiting, recipe, translator).in_words())
+    else:
+        note("every line is translated; what is left is to choose and filter")
     if flags.dry_run:
         return None
     translate_files(str(job.text), str(folder), recipe, ShowFlags(part_lines=flags.part_lines))

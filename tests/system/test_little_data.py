@@ -202,6 +202,13 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     first = TURNS.replace("mono.reverse", "first.reverse").replace("--keep 1", "--keep 0.9")
     Path("first.reverse").write_text("7 9 2 1\n7 9 3 1\n")
     assert main(first.split()) == 130
+    # What an unfinished training reads is not filtered anew under it.
+    Path("more/round-1/reverse/run").mkdir()
+    assert main(TURNS.split()) == 2
+    assert (
+        "more/round-1/reverse/run: this training was begun with --keep 0.9"
+        in capsys.readouterr().err
+    )
     # What no training has read yet, and how the next text is filtered, may be changed.
     shutil.rmtree("more/round-1/reverse")
     assert main(TURNS.split()) == 130
@@ -248,6 +255,51 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     Path("mono.digits").write_text("".join(f"{line}\n" for line in LINES))
     assert main([*TURNS.split(), "--training.seed", "2"]) == 2
     assert "more: was begun with training.seed = 1, not 2" in capsys.readouterr().err
+
+
+def test_what_decides_is_kept_before_the_first_training_learns_anything(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(config: RunConfig) -> object:
+        config.run_dir.mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_rounds, "train", stop)
+    turns = f"{BACK} --iterations 1 --keep 1 {TINY}"
+    assert main(turns.split()) == 130
+    synthetic = Path("more/round-1/forward/back-translated.reverse")
+    before = synthetic.stat().st_mtime_ns
+    for flags, told in (
+        ("--keep 0.5", "this training was begun with --keep 1.0"),
+        ("--weight 2", "was begun with weight = 1.0, not 2.0"),
+        ("--training.peak-learning-rate 0.1", "was begun with training.peak_learning_rate"),
+    ):
+        again = turns.replace("--keep 1", flags) if "--keep" in flags else f"{turns} {flags}"
+        assert main(again.split()) == 2
+        assert told in capsys.readouterr().err
+    assert synthetic.stat().st_mtime_ns == before
+
+
+def test_the_cost_of_rounds_is_that_of_the_mixture(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[RunConfig] = []
+    pairs: list[int] = []
+    plan = cli_rounds.plan
+
+    def see(config: RunConfig) -> object:
+        planned.append(config)
+        pairs.append(sum(len(read_lines(path)) for path in config.corpus.source))
+        return plan(config)
+
+    monkeypatch.setattr(cli_rounds, "plan", see)
+    sizes = TINY.replace("--training.minutes 1", "")
+    err = run(f"{BACK} --iterations 1 --weight 0.5 {sizes} --dry-run", capsys)[1]
+    assert "1 round, 1 training to go of" in err
+    assert pairs == [60 + 80]
+    assert planned[0].corpus.weights == (1.0, 0.5)
+    assert planned[0].corpus.tags == ("", "<bt>")
+    assert not Path("more").exists()
 
 
 @pytest.mark.parametrize("validated", [True, False])
