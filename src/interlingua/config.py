@@ -328,6 +328,11 @@ class TrainingConfig(Section):
     worker_timeout: float = Field(default=1800.0, gt=0.0)
     """Seconds that the processes of a run under torchrun wait for one that does not answer, before all end."""
 
+    @property
+    def follows_clock(self) -> bool:
+        """Whether the learning rate of an update hangs on the time that has passed."""
+        return self.minutes is not None and self.schedule in ("linear", "cosine")
+
 
 class DecodingConfig(Section):
     """Model and ids to ids."""

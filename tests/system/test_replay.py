@@ -126,6 +126,27 @@ def test_the_clock_does_not_end_a_replay(place: Path, capsys: Capture) -> None:
     assert "the first 60 updates give the same losses" in capsys.readouterr().out
 
 
+def test_rates_that_the_clock_decided_are_those_of_the_run(place: Path, capsys: Capture) -> None:
+    timed = TRAIN.replace("--run-dir run", "--run-dir timed --training.minutes 0.05")
+    timed = timed.replace("steps 60", "steps 100000")  # so that the clock is what decides
+    assert (
+        main(f"{timed} --training.schedule linear --training.peak-learning-rate 0.01".split()) == 0
+    )
+    lines = Path("timed/metrics.jsonl").read_text().splitlines()
+    rates = [rate for line in lines for rate in json.loads(line).get("learning_rates", ())]
+    assert len(set(rates)) > 20
+    capsys.readouterr()
+    assert main(["replay", "timed", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["equal"]
+    assert found["reasons"] == []
+    Path("timed/metrics.jsonl").write_text(
+        "".join(f"{line}\n" for line in lines).replace("learning_rates", "unknown")
+    )
+    assert main(["replay", "timed", "--json"]) in (0, 1)  # as the clock has it
+    assert "an earlier version did not" in json.loads(capsys.readouterr().out)["reasons"][0]
+
+
 def test_a_changed_text_is_refused_by_name(place: Path, capsys: Capture) -> None:
     Path("train.en").write_text(Path("train.en").read_text().replace("five", "fife", 1))
     assert main(["replay", "run"]) == 3

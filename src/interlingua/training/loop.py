@@ -1,10 +1,11 @@
 """The training loop: batches in, weights out, and everything on disk that a resume needs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import RLock
@@ -22,44 +23,22 @@ from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
+from interlingua.training.meter import Meter
 from interlingua.training.metrics_log import MetricsLog, append_record
 from interlingua.training.optimizer import Adam, moments_of, restore_moments
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.schedule import learning_rate, paper_peak
 from interlingua.training.stopping import BestSoFar, StopSignal
+from interlingua.training.train_state import TrainState
 from interlingua.training.validation import Validation, Validator
 from interlingua.training.workers import ALONE, Workers
 
-__all__ = ["TrainState", "Trainer"]
+__all__ = ["Trainer"]
 
 MOST_SKIPPED = 10
 """So many updates in a row without a finite loss end the run, whatever the policy."""
-LOG_EVERY = 20
-LOG_SECONDS = 20.0
-"""Updates between two records, and seconds between two signs of life: a large model on a CPU must not be silent
-for minutes, but what is recorded does not depend on the clock."""
 NUMBERS_SAVED = 7e6
 """Parameters a second, about, that are saved on a busy laptop: twelve bytes each, hashed, written, and read back."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainState:
-    """Where training stands; with weights and moments, all that a resume needs.
-
-    There is no state of a random generator: every update seeds its own from (seed, step).
-    """
-
-    step: int = 0
-    cursor: Cursor = field(default_factory=Cursor)
-    seconds: float = 0.0
-    target_tokens: int = 0
-    validated: int = 0
-    """The step of the last validation; a run stopped in the middle of one makes it up."""
-    skipped: int = 0
-    """Updates that were left out because their loss was not a finite number."""
-    skipped_in_a_row: int = 0
-    losses: tuple[float, ...] = ()
-    """The losses of the updates since the last record or validation."""
 
 
 class Trainer:
@@ -102,6 +81,8 @@ class Trainer:
         """False while they change or are recorded, after an exception in the middle of it, and when a loss has ended the run."""
         self.rate = 0.0
         """Learning rate of the last update."""
+        self.told_rates: Mapping[int, float] = {}
+        """Learning rates of updates that are made again, for what the clock said when they were made first."""
         self.state = TrainState()
         self.saved: TrainState | None = None
         """Where training stood when it was last saved or loaded."""
@@ -117,19 +98,9 @@ class Trainer:
             for name, parameter in self._mean_weights().items():
                 parameter.copy_(checkpoint.moments[f"mean/{name}"])
         restore_moments(self.optimizer, self.learner, checkpoint.moments)
-        state = checkpoint.state
-        self.state = TrainState(
-            step=checkpoint.step,
-            cursor=Cursor(**state["cursor"]),
-            seconds=state["seconds"],
-            target_tokens=state["target_tokens"],
-            validated=state["validated"],
-            skipped=state.get("skipped", 0),
-            skipped_in_a_row=state.get("skipped_in_a_row", 0),
-            losses=tuple(state.get("losses", ())),
-        )
+        self.state = TrainState.read(checkpoint.step, checkpoint.state)
         self.saved = self.state
-        self.best = BestSoFar(**state["best"])
+        self.best = BestSoFar(**checkpoint.state["best"])
 
     def save(self, store: CheckpointStore) -> None:
         """Write a checkpoint of this moment, once for all processes; all must ask for it."""
@@ -203,6 +174,8 @@ class Trainer:
 
     def learning_rate(self, step: int) -> float:
         """Return the learning rate of update ``step``."""
+        if step in self.told_rates:
+            return self.told_rates[step]
         warmup = self.config.warmup_steps or 4000
         return learning_rate(
             step,
@@ -231,6 +204,7 @@ class Trainer:
         measured = self.gradient.compute(batches, _mix(self.config.seed, step))
         num_tokens = sum(batch.num_target_tokens for batch in batches)
         is_counted = self.workers.is_first and not measured.suspects
+        keeps_rate = self.workers.is_first and self.config.follows_clock
         seconds = self._counted_time()
         with self.changing:
             if self.gradient.shared:
@@ -251,6 +225,7 @@ class Trainer:
                 seconds=seconds,
                 target_tokens=self.state.target_tokens + num_tokens,
                 losses=(*self.state.losses, measured.loss) if is_counted else self.state.losses,
+                rates=(*self.state.rates, self.rate) if keeps_rate else (),
             )
             record(measured)
             self.is_whole = hopeless is None
@@ -349,7 +324,7 @@ class Trainer:
 
         if self.learner is not self.model:
             copy_weights(self.model, self.learner)
-        meter = _Meter(metrics, progress)
+        meter = Meter(metrics, progress)
         meter.restart(self.state)
         self.clock = time.monotonic()
         supply = self._groups()
@@ -363,7 +338,7 @@ class Trainer:
                     validate()
                     continue
                 batches, cursor = next(supply)
-                self.update(batches, cursor, lambda measured: meter.record(self, measured))
+                self.update(batches, cursor, partial(self._record, meter))
                 meter.show()
             if until is None and self.state.validated != self.state.step:
                 self._end(stop, store, validate)
@@ -375,6 +350,10 @@ class Trainer:
             validate()
         if self.state.validated != self.state.step:
             self.save(store)
+
+    def _record(self, meter: Meter, measured: Measured) -> None:
+        if self.workers.is_first:
+            self.state = meter.record(self.state, measured, rate=self.rate, done=self.progress)
 
     def _groups(self) -> Iterator[tuple[list[Batch], Cursor]]:
         stream = self.data.batches(self.state.cursor)
@@ -422,77 +401,6 @@ def _in_words(step: int, validation: Validation, is_best: bool) -> str:
         f"step {step:,}: validation loss {validation.loss:.3f}, {validation.in_words()}, "
         f"exact {validation.exact:.1f} %" + (" (best so far)" if is_best else "")
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What the bar is told."""
-
-    step: int
-    done: float
-    speed: float
-    loss: float
-
-
-class _Meter:
-    """Averages what the last updates did, for the bar and ``metrics.jsonl``."""
-
-    def __init__(self, metrics: MetricsLog, progress: TrainingProgress) -> None:
-        self.metrics = metrics
-        self.progress = progress
-        self.before = TrainState()
-        self.shown: _Shown | None = None
-
-    def restart(self, state: TrainState) -> None:
-        """Measure from here, so that the time of a validation does not count as training."""
-        self.before = state
-
-    def record(self, trainer: Trainer, measured: Measured) -> None:
-        """Take in one update; every now and then, write the mean of the last ones, to be shown next."""
-        state = trainer.state
-        if not trainer.workers.is_first:
-            return
-        if measured.suspects:
-            self.metrics.write(
-                {
-                    "step": state.step,
-                    "epoch": state.cursor.epoch,
-                    "kind": "left-out",
-                    "loss": str(measured.loss),
-                    "gradient_norm": str(measured.norm),
-                    "pairs": list(measured.suspects),
-                }
-            )
-        seconds = state.seconds - self.before.seconds
-        is_due = state.step % LOG_EVERY == 0
-        if not is_due and seconds < LOG_SECONDS:
-            return
-        speed = (state.target_tokens - self.before.target_tokens) / max(seconds, 1e-9)
-        mean = sum(state.losses) / len(state.losses) if state.losses else float("nan")
-        if is_due:
-            self.metrics.write(
-                {
-                    "step": state.step,
-                    "epoch": state.cursor.epoch,
-                    "kind": "training",
-                    "loss": mean if state.losses else None,
-                    "gradient_norm": None if measured.suspects else round(measured.norm, 4),
-                    "learning_rate": None if measured.suspects else trainer.rate,
-                    "tokens_per_second": round(speed, 1),
-                    "seconds": round(state.seconds, 2),
-                },
-            )
-            trainer.state = replace(state, losses=())
-        self.shown = _Shown(state.step, trainer.progress, speed, mean)
-        self.restart(state)
-
-    def show(self) -> None:
-        """Show what was measured since the last time, when all of it is recorded: who watches may have gone."""
-        if self.shown:
-            shown, self.shown = self.shown, None
-            self.progress.update(
-                step=shown.step, done=shown.done, speed=shown.speed, loss=shown.loss
-            )
 
 
 def _mix(seed: int, step: int) -> int:

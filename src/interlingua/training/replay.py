@@ -6,7 +6,7 @@ updates are made by the loop that made them first, in a temporary folder; the ru
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, CorpusError, ModelError
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.model.building import build_encoder_decoder
-from interlingua.training.loop import LOG_EVERY
+from interlingua.training.meter import LOG_EVERY
 from interlingua.training.prepare import Prepared, reopen
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.run import train_again
@@ -149,19 +149,23 @@ def replay(
             progress.say(f"{end:,} updates were made before {_changes(first, later[0])}")
     else:
         environment = _read_environment(folder)
-    last = _last_record(records, steps, folder)
+    last, rates = _last_record(records, steps, folder), _rates_of(records)
     for remark in check_text(folder, prepared.config):
         progress.say(remark)
     prepare_cpu(prepared.config.training.threads or environment.get("threads"))
     with tempfile.TemporaryDirectory(prefix="interlingua-replay-") as scratch:
         again = RunFolder(Path(scratch))
         signal = train_again(
-            replace(prepared, folder=again), last, build_model=build_model, progress=progress
+            replace(prepared, folder=again),
+            last,
+            rates=rates,
+            build_model=build_model,
+            progress=progress,
         )
         found = read_losses(again)
         reasons = (
             *_other_machine(environment, _read_environment(again)),
-            *_clock(prepared.config),
+            *_clock(prepared.config, last, rates),
             *_card(prepared.config),
         )
     # What was validated at the last step came after its record, and is not made again.
@@ -189,7 +193,7 @@ def compare_losses(
 
 
 def read_losses(folder: RunFolder) -> list[dict[str, Any]]:
-    """Return the records of a run that hold a loss, in their order; none if it has none.
+    """Return the records of a run that hold a loss, in their order, with the learning rates that the clock decided; none if it has none.
 
     Raises:
         ModelError: the file cannot be read.
@@ -205,7 +209,9 @@ def read_losses(folder: RunFolder) -> list[dict[str, Any]]:
         try:
             record = json.loads(line)
             if record["kind"] in ("training", "validation"):
-                found.append({name: record[name] for name in ("kind", "step", "loss")})
+                kept = {name: record[name] for name in ("kind", "step", "loss")}
+                rates = record.get("learning_rates")
+                found.append(kept | ({"learning_rates": rates} if rates else {}))
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
                 f"{folder.metrics}, line {number}: is no record of a run ({error}); take a whole copy of the run"
@@ -283,14 +289,23 @@ def _other_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return found
 
 
-def _clock(config: RunConfig) -> list[str]:
-    """Say that the clock decided how large the updates were, if it did."""
+def _rates_of(records: Sequence[dict[str, Any]]) -> dict[int, float]:
+    """Return the learning rate of each update that the clock decided, as far as the run wrote them down."""
+    found: dict[int, float] = {}
+    for record in records:
+        rates = record.get("learning_rates", ())
+        found |= dict(enumerate(rates, start=record["step"] - len(rates) + 1))
+    return found
+
+
+def _clock(config: RunConfig, last: int, rates: Mapping[int, float]) -> list[str]:
+    """Say that the clock decided how large the updates were, if it did and the run did not write down how."""
     training = config.training
-    if training.minutes is None or training.schedule in (None, "inverse-sqrt"):
+    if not training.follows_clock or all(step in rates for step in range(1, last + 1)):
         return []
     return [
         f"training.minutes = {training.minutes:g} with training.schedule = {training.schedule}: "
-        "the learning rate follows the clock"
+        "the learning rate follows the clock, and an earlier version did not write it down"
     ]
 
 

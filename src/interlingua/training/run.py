@@ -1,6 +1,6 @@
 """A run, from files to a model folder, in the order that data passes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -146,19 +146,23 @@ def train_again(
     prepared: Prepared,
     until: int,
     *,
+    rates: Mapping[int, float],
     build_model: BuildModel = build_encoder_decoder,
     progress: TrainingProgress,
 ) -> int | None:
     """Train the first updates of a run that was prepared, in its folder; return the signal that stopped it, if one did.
 
-    The folder then holds ``metrics.jsonl`` up to the update ``until``, and ``environment.json``.
+    The folder then holds ``metrics.jsonl`` up to the update ``until``, and ``environment.json``. ``rates`` are learning rates of updates
+    that the clock decided, and need not decide again.
 
     Raises:
         ModelError: the model that the run began with is gone or another one.
         TrainingError: a loss that is not a number.
     """
     device = choose_device(prepared.config.training.device)
-    return _Run(prepared, device, progress, ALONE, build_model).go_until(until)
+    run = _Run(prepared, device, progress, ALONE, build_model)
+    run.trainer.told_rates = rates
+    return run.go_until(until)
 
 
 class _Run:
