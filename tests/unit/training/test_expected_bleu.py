@@ -48,6 +48,8 @@ def test_nothing_is_foretold_of_what_was_not_measured(config: RunConfig) -> None
         {"pairs": 100},
         {"pairs": 5_000_000},
         {"familiarity": None},
+        {"familiarity": 0.0},  # no four words in a row are known: 0 to 0 would be said
+        {"familiarity": 0.05},
         {"familiarity": 0.9},  # a grammar wrote it
         {"target_words": 2_500},  # one word a line: written without spaces
         {"word_types": 100, "source_words": 60_000, "target_words": 60_000},  # a task of rules
