@@ -60,6 +60,9 @@ SETTINGS = (
         "--tokenization.kind bpe --tokenization.vocabulary-size 320 --tokenization.sampling 0.2 "
         "--training.accumulate 2",
     ),
+    # A processor without bfloat16 computes it too, in more time.
+    Setting("bfloat16", "--tokenization.kind word --training.dtype bfloat16"),
+    Setting("two threads", "--tokenization.kind word --training.threads 2"),
 )
 
 
