@@ -24,7 +24,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,8 @@ LEAST_ALIKE = 0.8
 """Share of symbols that two sources have in common at least (Dice), so that one looks at the other's target."""
 MOST_EXAMPLES = 8
 """Targets that one source looks at."""
+MOST_LOOKED_UP = 10_000
+"""Sources whose targets are found once; each is asked for several times while it is translated."""
 FARTHEST = 0.2
 """Distance of the nearest key, in squares of its own length, from which on it does not count."""
 SAME = 1e-5
@@ -81,10 +82,19 @@ class NeighbourMemory:
                 places.setdefault(symbol, []).append(number)
         self._places = {symbol: np.array(numbers) for symbol, numbers in places.items()}
         self._lengths = np.array([len(each.source) for each in self.examples])
-        self.related = lru_cache(maxsize=10_000)(self._related)
+        # No lru_cache of a method: that holds the memory in a circle, and a server seldom looks for garbage.
+        self._looked_up: dict[tuple[int, ...], tuple[Example, ...]] = {}
 
-    def _related(self, source: tuple[int, ...]) -> tuple[Example, ...]:
+    def related(self, source: tuple[int, ...]) -> tuple[Example, ...]:
         """Return the examples that a source looks at, the most alike first; its own alone, if it has one."""
+        found = self._looked_up.get(source)
+        if found is None:
+            if len(self._looked_up) >= MOST_LOOKED_UP:
+                self._looked_up.clear()
+            found = self._looked_up[source] = self._look_up(source)
+        return found
+
+    def _look_up(self, source: tuple[int, ...]) -> tuple[Example, ...]:
         if source in self._exact:
             return (self.examples[self._exact[source]],)
         found = [self._places[symbol] for symbol in _count(source) if symbol in self._places]

@@ -1,6 +1,8 @@
 """The memory of right targets: who looks at whom, and how much a neighbour counts."""
 
+import gc
 import math
+from weakref import ref
 
 import pytest
 import torch
@@ -33,6 +35,19 @@ def test_of_two_with_one_source_the_later_counts() -> None:
     assert [each.target for each in memory.related((5,))] == [(8, 8, 2)]
     assert memory.room_for((5,)) == 3
     assert memory.room_for((6,)) == 0
+
+
+def test_a_memory_that_was_replaced_goes_at_once() -> None:
+    memory = NeighbourMemory([example((5, 6, 7))])
+    memory.related((5, 6, 7))
+    old = ref(memory)
+    gc.disable()  # a server looks for garbage a hundred times more rarely than Python would
+    try:
+        memory = NeighbourMemory()
+        assert old() is None
+    finally:
+        gc.enable()
+    assert memory.related((5, 6, 7)) == ()
 
 
 def mixed(distance: float, *, allowed: bool = True) -> torch.Tensor:
