@@ -7,6 +7,7 @@ A server may append to the file while a command replaces it: whoever does either
 """
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from interlingua.files import hold_folder, write_text
 __all__ = [
     "CORRECTIONS",
     "Correction",
+    "FollowedCorrections",
     "add_corrections",
     "append_correction",
     "corrections_file",
@@ -97,13 +99,59 @@ def every_correction(folder: Path) -> tuple[list[Correction], list[str]]:
     Raises:
         CorpusError: there is no such folder, or its file cannot be read.
     """
+    path, content = _read(folder)
+    return _read_lines(path, content)
+
+
+class FollowedCorrections:
+    """The corrections of a folder, for who looks again and again: of a file that only grew, what was added is read alone.
+
+    Args:
+        folder: the corrections.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.damaged: list[str] = []
+        """What is wrong with each line so far that is no correction."""
+        self._sha256 = b""
+        self._size = self._lines = 0
+
+    def read(self) -> tuple[list[Correction], bool]:
+        """Return what was told since the last call, or, if the file did not only grow, all that it holds; and whether it is all.
+
+        Raises:
+            CorpusError: there is no such folder, or its file cannot be read.
+        """
+        path, content = _read(self.folder)
+        before = hashlib.sha256(memoryview(content)[: self._size])
+        has_grown = self._size > 0 and before.digest() == self._sha256
+        if not has_grown:
+            before, self._size, self._lines, self.damaged = hashlib.sha256(), 0, 0, []
+        added = content[self._size :]
+        found, damaged = _read_lines(path, added, self._lines + 1)
+        self.damaged = [*self.damaged, *damaged]
+        before.update(added)
+        self._sha256, self._size = before.digest(), len(content)
+        self._lines += added.count(b"\n")
+        if not content.endswith(b"\n"):
+            self._size = 0  # the last line may be half of one, and is not added to but completed
+        return found, not has_grown
+
+
+def _read(folder: Path) -> tuple[Path, bytes]:
+    """Return the file of a folder of corrections, and its content."""
     path = corrections_file(folder)
     try:
-        content = path.read_bytes() if path.exists() else b""
+        return path, path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _read_lines(path: Path, content: bytes, first: int = 1) -> tuple[list[Correction], list[str]]:
+    """Return the corrections of whole lines, and what is wrong with each that is none; ``first`` is the number of the first."""
     found, damaged = [], []
-    for number, line in enumerate(content.split(b"\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), first):
         if line.strip():
             try:
                 found.append(_read_line(f"{path}, line {number}", line))

@@ -6,6 +6,7 @@ It is only a cache: what is missing, of another model, or damaged is computed ag
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -17,7 +18,12 @@ from safetensors.torch import save
 
 from interlingua.batching.batch import make_batch
 from interlingua.checkpoints.model_folder import find_model_folder
-from interlingua.corpus.corrections import Correction, corrections_file, every_correction
+from interlingua.corpus.corrections import (
+    Correction,
+    FollowedCorrections,
+    corrections_file,
+    every_correction,
+)
 from interlingua.decoding.batches import in_batches
 from interlingua.decoding.neighbours import Example, NeighbourMemory
 from interlingua.decoding.protocol import HiddenModel
@@ -125,14 +131,22 @@ class RememberedCorrections:
         self.folder, self.tokenizers, self.languages = Path(folder), tokenizers, languages
         self.model_sha256, self.longest = model_sha256, longest
         self.memory = NeighbourMemory()
-        self.unused: tuple[str, ...] = ()
-        """Why some corrections are not used, one reason each."""
+        self._file = FollowedCorrections(self.folder)
+        self._spelled: dict[Correction, Spelled | str] = {}
+        """Of each source the correction that counts, and those after it that cannot be used, with the reason; the oldest first."""
+        self._forgotten = 0
+        self._unspelled: tuple[str, ...] = ()
         self._texts: dict[Ids, tuple[Ids, str]] = {}
         """Of each source that was corrected: its target in ids, and as it was told."""
         self._seen: tuple[int, ...] | None = None
         self._refreshing = Lock()
         self._cache = self.folder / f"memory.{'-'.join(languages)}.safetensors"
         corrections_file(self.folder)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Why some corrections are not used, one reason each."""
+        return (*self._file.damaged, *self._unspelled)
 
     def check_languages(self) -> None:
         """Refuse a folder whose corrections are all of other languages.
@@ -162,33 +176,57 @@ class RememberedCorrections:
 
         Raises:
             ConfigError: the model does not show what it predicts from.
-            CorpusError: the file cannot be read; the memory stays as it was.
+            CorpusError: the file cannot be read.
+            ModelError: the model cannot be had any more.
+
+        What was known stays then. If it is for the model, nothing is tried again before the file changes: to find a model gone
+        takes longer than to translate.
         """
         with self._refreshing:
-            seen = self._look()
+            seen, is_first = self._look(), self._seen is None
             if seen == self._seen:
                 return
-            every, damaged = every_correction(self.folder)
-            found, unused = self._spell(self._own(every))
-            spelled = list(found)
-            known = {(each.source, each.target): each for each in self.memory.examples}
-            if self._seen is None:
-                known = self._read_cache()
-            wanted = list({each.source: each for each in spelled}.values())
-            missing = [each for each in wanted if _name(each, self.tokenizers) not in known]
-            if missing:
-                known |= {
-                    (each.source, each.target): each
-                    for each in self._compute(missing, model(), device)
-                }
-            examples = [known[_name(each, self.tokenizers)] for each in wanted]
-            gone = len(known) - len(examples)
-            if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
-                with suppress(OutputError):  # it can be computed again
-                    self._write_cache(examples)
-            self._texts = {each.source: (each.target, text) for each, text in found.items()}
-            self.memory, self.unused = NeighbourMemory(examples), (*damaged, *unused)
-            self._seen = seen
+            file = copy(self._file)
+            told, is_all = file.read()
+            own = self._own(told)
+            try:
+                if own or is_all:
+                    found, self._unspelled = self._spell(own, anew=is_all)
+                    self._take_in(found, model, device, is_first=is_first)
+            except InterlinguaError:
+                self._seen = seen
+                raise
+            self._file, self._seen = file, seen
+
+    def _take_in(
+        self,
+        found: dict[Spelled, str],
+        model: Callable[[], Any],
+        device: torch.device,
+        *,
+        is_first: bool,
+    ) -> None:
+        """Remember these corrections and no others; compute what was not computed before."""
+        known = {(each.source, each.target): each for each in self.memory.examples}
+        if is_first:
+            known = self._read_cache()
+        wanted = list({each.source: each for each in found}.values())
+        names = [(each.source, (*each.target, self.tokenizers.target.end_id)) for each in wanted]
+        missing = [each for each, name in zip(wanted, names, strict=True) if name not in known]
+        if missing:
+            try:
+                computed = self._compute(missing, model(), device)
+            except InterlinguaError as error:
+                self._unspelled += (str(error),) * len(missing)
+                raise
+            known |= {(each.source, each.target): each for each in computed}
+        examples = [known[name] for name in names]
+        gone = len(known) - len(examples)
+        if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
+            with suppress(OutputError):  # it can be computed again
+                self._write_cache(examples)
+        self._texts = {each.source: (each.target, text) for each, text in found.items()}
+        self.memory = NeighbourMemory(examples)
 
     def _look(self) -> tuple[int, ...]:
         """Return what changes when the file is written."""
@@ -204,31 +242,48 @@ class RememberedCorrections:
         ]
 
     def _spell(
-        self, corrections: Sequence[Correction]
+        self, corrections: Sequence[Correction], *, anew: bool
     ) -> tuple[dict[Spelled, str], tuple[str, ...]]:
         """Return of each source the latest correction that can be used, the oldest first, with its text; and why others are not.
 
-        What cannot be used is a suggestion of anybody, which must neither stop a server nor hide an earlier one.
+        What cannot be used is a suggestion of anybody, which must neither stop a server nor hide an earlier one. What was spelled
+        before is not spelled again.
+
+        Args:
+            corrections: all that there are, or what came since the last call.
+            anew: whether it is all.
         """
-        latest: dict[str, tuple[Spelled, str]] = {}
-        unused: list[str] = []
+        if anew:
+            self._forgotten = 0
+        else:
+            corrections = [*self._spelled, *corrections]
+        spelled: dict[Correction, Spelled | str] = {}
+        used: set[str] = set()
         for place, each in enumerate(reversed(corrections)):
-            if len(latest) == MOST_REMEMBERED:
+            if len(used) == MOST_REMEMBERED:
                 older = {every.source for every in corrections[: len(corrections) - place]}
-                many = len(older - latest.keys())
-                unused += [f"only the latest {MOST_REMEMBERED:,} are remembered"] * many
+                self._forgotten += len(older - used)
                 break
-            if each.source in latest:
-                continue
-            try:
-                latest[each.source] = spell(each, self.tokenizers, self.longest), each.target
-            except InterlinguaError as error:
-                unused.append(str(error))
+            if each.source not in used:
+                spelled[each] = made = self._spelled.get(each) or self._try_to_spell(each)
+                if isinstance(made, Spelled):
+                    used.add(each.source)
+        self._spelled = dict(reversed(spelled.items()))
         found: dict[Spelled, str] = {}
-        for spelled, text in reversed(latest.values()):
-            found.pop(spelled, None)  # another spelling of the same ids, told later, comes later
-            found[spelled] = text
+        for each, made in self._spelled.items():
+            if isinstance(made, Spelled):
+                found.pop(made, None)  # another spelling of the same ids, told later, comes later
+                found[made] = each.target
+        unused = [made for made in self._spelled.values() if isinstance(made, str)]
+        unused += [f"only the latest {MOST_REMEMBERED:,} are remembered"] * self._forgotten
         return found, tuple(unused)
+
+    def _try_to_spell(self, correction: Correction) -> Spelled | str:
+        """Return a correction in ids, or why it cannot be used."""
+        try:
+            return spell(correction, self.tokenizers, self.longest)
+        except InterlinguaError as error:
+            return str(error)
 
     def _compute(
         self, spelled: Sequence[Spelled], model: Any, device: torch.device
@@ -297,10 +352,6 @@ class RememberedCorrections:
         except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError):
             return {}
         return {(each.source, each.target): each for each in found}
-
-
-def _name(spelled: Spelled, tokenizers: TokenizerPair) -> tuple[Ids, Ids]:
-    return (spelled.source, (*spelled.target, tokenizers.target.end_id))
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from interlingua.corpus.corrections import (
     CORRECTIONS,
     Correction,
+    FollowedCorrections,
     add_corrections,
     append_correction,
     every_correction,
@@ -66,3 +67,35 @@ def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         append_correction(tmp_path / "gone" / CORRECTIONS, of("one"), most_bytes=10)
+
+
+def test_of_a_file_that_only_grew_what_was_added_is_read_alone(tmp_path: Path) -> None:
+    path = tmp_path / CORRECTIONS
+    follows = FollowedCorrections(tmp_path)
+    assert follows.read() == ([], True)
+    for number, name in enumerate(("one", "two", "three")):
+        assert append_correction(path, of(name), most_bytes=10**9)
+        assert follows.read() == ([of(name)], number == 0)
+    assert follows.read() == ([], False)
+    with path.open("a") as file:
+        file.write("damaged\n" + of("half").to_json())
+    assert follows.read() == ([of("half")], False)
+    assert ["line 4: is not" in each for each in follows.damaged] == [True]
+    assert append_correction(path, of("five"), most_bytes=10**9)
+    every = [of(name) for name in ("one", "two", "three", "half", "five")]
+    assert follows.read() == (every, True)  # behind a line that had no end
+    assert ["line 4: is not" in each for each in follows.damaged] == [True]
+
+
+def test_a_file_that_was_changed_and_grew_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / CORRECTIONS
+    add_corrections(tmp_path, [of("one"), of("two")])
+    follows = FollowedCorrections(tmp_path)
+    follows.read()
+    changed = path.read_text().replace("one", "eno") + of("three").to_json() + "\n"
+    path.write_text(changed)
+    assert follows.read() == ([of("eno"), of("two"), of("three")], True)
+    remove_correction(tmp_path, "eno", ("en", "de"))
+    assert follows.read() == ([of("two"), of("three")], True)
+    path.unlink()
+    assert follows.read() == ([], True)

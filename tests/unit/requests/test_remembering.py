@@ -1,0 +1,132 @@
+"""A memory that follows its file: one more correction costs one more, and the way there makes no difference."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from random_models import SHAPES, SOURCES, TARGETS, random_model
+
+from interlingua.checkpoints.model_folder import LoadedModel
+from interlingua.corpus.corrections import (
+    CORRECTIONS,
+    Correction,
+    append_correction,
+    remove_correction,
+)
+from interlingua.errors import ModelError
+from interlingua.requests import remembering
+from interlingua.requests.remembering import RememberedCorrections
+
+CPU = torch.device("cpu")
+ENOUGH = 10**9
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    return random_model(SHAPES["tied"])
+
+
+@pytest.fixture
+def follow(loaded: LoadedModel, tmp_path: Path) -> Callable[[], RememberedCorrections]:
+    def make() -> RememberedCorrections:
+        return RememberedCorrections(
+            tmp_path, loaded.tokenizers, ("ro", "en"), model_sha256="sha", longest=32
+        )
+
+    return make
+
+
+def told(number: int, target: str | None = None) -> Correction:
+    return Correction(SOURCES[number], TARGETS[number] if target is None else target, "ro", "en")
+
+
+def append(folder: Path, *corrections: Correction) -> None:
+    for each in corrections:
+        assert append_correction(folder / CORRECTIONS, each, most_bytes=ENOUGH)
+
+
+def state(memory: RememberedCorrections) -> object:
+    examples = {(each.source, each.target) for each in memory.memory.examples}
+    return examples, memory._texts, sorted(memory.unused)
+
+
+def test_each_correction_is_spelled_once(
+    follow: Callable[[], RememberedCorrections],
+    loaded: LoadedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spelled = []
+    spell = remembering.spell
+
+    def count(correction: Correction, *rest: object) -> object:
+        spelled.append(correction)
+        return spell(correction, *rest)
+
+    monkeypatch.setattr(remembering, "spell", count)
+    memory = follow()
+    every = [told(0), told(1), told(2, " "), told(3), told(0, "the cat")]
+    for each in every:
+        append(tmp_path, each)
+        memory.refresh(lambda: loaded.model, CPU)
+    remove_correction(tmp_path, SOURCES[1], ("ro", "en"))  # which writes the file anew
+    memory.refresh(lambda: loaded.model, CPU)
+    assert spelled == every
+    assert len(memory.memory.examples) == 2
+    assert len(memory.unused) == 1
+
+
+def test_one_after_the_other_or_all_at_once_comes_to_the_same(
+    follow: Callable[[], RememberedCorrections],
+    loaded: LoadedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remembering, "MOST_REMEMBERED", 3)
+    memory = follow()
+    every = [
+        *(told(0), told(1), told(1, " "), told(2), told(2, "two"), told(3), told(4), told(5)),
+        *(told(3, "\t"), told(3), Correction(SOURCES[0], "eins", "ro", "de")),
+    ]
+    for number, each in enumerate(every):
+        append(tmp_path, each)
+        memory.refresh(lambda: loaded.model, CPU)
+        fresh = follow()
+        fresh.refresh(lambda: loaded.model, CPU)
+        assert state(memory) == state(fresh), number
+    with (tmp_path / CORRECTIONS).open("a") as file:
+        file.write("damaged")
+    memory.refresh(lambda: loaded.model, CPU)
+    assert "line 12: is not a correction" in memory.unused[0]
+    append(tmp_path, told(0, "zero"))
+    memory.refresh(lambda: loaded.model, CPU)
+    assert "line 12: is not a correction" in memory.unused[0]
+    assert memory.told(loaded.tokenizers.source.encode(SOURCES[0]).ids) == "zero"
+
+
+def test_without_its_model_it_knows_what_it_knew_and_asks_once_a_change(
+    follow: Callable[[], RememberedCorrections], loaded: LoadedModel, tmp_path: Path
+) -> None:
+    asked = []
+
+    def gone() -> object:
+        asked.append(1)
+        raise ModelError("it is gone")
+
+    memory = follow()
+    append(tmp_path, told(0))
+    memory.refresh(lambda: loaded.model, CPU)
+    before = memory.memory
+    for number in (1, 2):
+        append(tmp_path, told(number))
+        with pytest.raises(ModelError, match="gone"):
+            memory.refresh(gone, CPU)
+        memory.refresh(gone, CPU)
+        assert memory.memory is before
+        assert memory.unused == ("it is gone",) * number
+    assert len(asked) == 2
+    append(tmp_path, told(3))
+    memory.refresh(lambda: loaded.model, CPU)
+    assert len(memory.memory.examples) == 4
+    assert memory.unused == ()
