@@ -27,7 +27,7 @@ def tell_error(error: BaseException) -> None:
     _LOG.error("%s at %s", type(error).__name__, " > ".join(places[-_MOST_PLACES:]) or "nowhere")
 
 
-def tell_event(event: str, **facts: str | float) -> None:
+def tell_event(event: str, **facts: str | int | float) -> None:
     """Write one line of JSON about something that happened to the server; ``facts`` hold nothing of a client's."""
     _LOG.warning("%s", json.dumps({"time": timestamp(), "event": event} | facts))
 

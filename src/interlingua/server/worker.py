@@ -118,6 +118,7 @@ class Worker:
 
         Raises:
             CorpusError: they cannot be read, or are of other languages than all models.
+            ConfigError: a model cannot remember them; also ``ModelError``. Later on that stops no server.
         """
         from interlingua.checkpoints.adapter_folder import weights_sha256
 
@@ -127,6 +128,7 @@ class Worker:
             followed = translator.remember(corrections, weights_sha256(folder))
             try:
                 followed.check_languages()
+                translator.refresh_corrections()
             except CorpusError as error:
                 refused.append(error)
             self._refreshed(number)
@@ -217,12 +219,17 @@ class Worker:
         yield {"found": [translator.corrected(text) for text in message["texts"]]}
 
     def _refreshed(self, number: int) -> "Translator":
-        """Return a model that knows the latest corrections."""
+        """Return a model that knows the latest corrections, or those of before where they cannot be had."""
         translator = self._translators[number]
+        is_read = True
         try:
             translator.refresh_corrections()
-            told = len(translator.corrections.unused) if translator.corrections else 0
-        except CorpusError:  # the file is gone, or not to be read: what was known stays
+        except CorpusError:  # the file is gone, or not to be read
+            is_read = False
+        except InterlinguaError as error:  # another model is where this one was opened; told once for each change of the file
+            tell_event("corrections-not-followed", model=number, error=type(error).__name__)
+        told = len(translator.corrections.unused) if translator.corrections else 0
+        if not is_read:
             told = _NOT_READ
         if told != self._unused.get(number, 0):
             self._unused[number] = told
