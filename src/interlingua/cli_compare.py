@@ -12,7 +12,7 @@ from interlingua.cli_streams import (
     refuse_missing_folder,
     say,
 )
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from interlingua.evaluation.external import SegmentMetric
@@ -65,12 +65,13 @@ def compare(
             refuse_missing_folder(path)
     plain, others = _read_metrics(measure)
     test_sets = _read_test_sets(source, reference)
+    said = _read_files(named, test_sets, source)
     _try_out(others, test_sets[0])
     from interlingua.evaluation.systems import compare_systems
 
-    are_files = all(path.is_file() for each in named for path in each.paths)
+    are_files = all(path in said for each in named for path in each.paths)
     written = _language_of(reference) if are_files else None  # a model knows its language
-    translated = [each.translate(test_sets, machine, to) for each in named]
+    translated = [each.translate(said, test_sets, machine, to) for each in named]
     systems = [outputs for outputs, _ in translated]
     target_lang = next((lang for _, lang in translated if lang), written)
     table = compare_systems(
@@ -112,34 +113,57 @@ class _Named:
         return cls(name if equals else paths[0].name, paths)
 
     def translate(
-        self, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
+        self,
+        said: dict[Path, tuple[str, ...]],
+        test_sets: "list[TestSet]",
+        machine: MachineFlags,
+        to: str | None,
     ) -> "tuple[SystemOutputs, str | None]":
-        """Return what every seed says of every test set, and in which language, if a model says it.
+        """Return what every seed says of every test set, and in which language, if a model says it; ``said`` is what files say.
 
         Raises:
-            ConfigError: a file of translations, and several test sets.
-            CorpusError: a file of another length.
             ModelError: a model that cannot be read.
         """
         from interlingua.evaluation.systems import SystemOutputs
 
-        found = [_outputs(path, test_sets, machine, to) for path in self.paths]
+        found = [
+            ((said[path],), None) if path in said else _outputs(path, test_sets, machine, to)
+            for path in self.paths
+        ]
         language = next((lang for _, lang in found if lang), None)
         return SystemOutputs(self.name, tuple(outputs for outputs, _ in found)), language
 
 
-def _outputs(
-    path: Path, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
-) -> tuple[tuple[tuple[str, ...], ...], str | None]:
+def _read_files(
+    named: list[_Named], test_sets: "list[TestSet]", sources: tuple[Path, ...]
+) -> dict[Path, tuple[str, ...]]:
+    """Return what files say: one of another length is to be found before a model translates for minutes.
+
+    Raises:
+        ConfigError: a file of translations, and several test sets.
+        CorpusError: a file that cannot be read, or of another length than the test set.
+    """
     from interlingua.corpus.lines import read_lines
 
-    if path.is_file():
+    said = {}
+    for path in (path for each in named for path in each.paths if path.is_file()):
         if len(test_sets) > 1:
             raise ConfigError(
                 f"{path}: holds the translation of one test set, and {len(test_sets)} are given; name models, or one "
                 "test set"
             )
-        return (tuple(read_lines(path)),), None
+        said[path] = lines = tuple(read_lines(path))
+        if len(lines) != len(test_sets[0].sources):
+            raise CorpusError(
+                f"{path}: has {len(lines):,} lines, and {sources[0]} has {len(test_sets[0].sources):,}; a file of translations "
+                "corresponds to the source line by line"
+            )
+    return said
+
+
+def _outputs(
+    path: Path, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
+) -> tuple[tuple[tuple[str, ...], ...], str | None]:
     from interlingua.translator import Translator
 
     translator = Translator.load(path, device=machine.device, threads=machine.threads, to=to)

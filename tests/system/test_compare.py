@@ -63,7 +63,7 @@ def run(capsys: Capture, *words: str) -> str:
         (2, "No closing quotation", ["worse", "better", "--metric-command", "x='"]),
         (2, "names no program", ["worse", "better", "--metric-command", "x="]),
         (6, "there is no folder", ["worse", "better", "--output", "no/page.html"]),
-        (3, "corresp", ["worse", "short"]),
+        (3, "short: has 11 lines, and t.en has 12", ["worse", "short"]),
         (2, "given twice", ["worse", "better", *TEST]),
         (2, "of one test set", ["worse", "better", "--source", "u.en", "--reference", "t.de"]),
         (
@@ -226,6 +226,16 @@ def test_a_program_that_fails_does_so_before_anything_is_translated(capsys: Capt
         patch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
         assert main(words) == 2
     assert "ended with status 3" in capsys.readouterr().err
+
+
+def test_a_file_of_another_length_is_found_before_anything_is_translated(capsys: Capture) -> None:
+    capsys.readouterr()
+    write("short", WORSE[:-1])
+    shutil.copytree(GOLDEN, "model")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+        assert main(["compare", "model", "two=worse,short", *TEST]) == 3
+    assert "short: has 11 lines, and t.en has 12" in capsys.readouterr().err
 
 
 def test_the_language_is_that_which_a_model_writes(capsys: Capture) -> None:

@@ -230,13 +230,8 @@ def compare_systems(
     figures: list[Figure] = []
     for number, test_set in enumerate(test_sets):
         every = [[seed[number] for seed in system.outputs] for system in systems]
-        for outputs in (seed for seeds in every for seed in seeds):
-            if len(outputs) != len(test_set.references):
-                raise CorpusError(
-                    f"{test_set.name}: an output has {len(outputs):,} lines and the reference "
-                    f"{len(test_set.references):,}; they must correspond line by line"
-                )
-            check_counts(outputs, [test_set.references])
+        for system in systems:
+            _check_length(system, number, test_set)
         for name in check_metrics(metrics, tokenize):
             metric = build_metric(name, [test_set.references], tokenize)
             resampled = resample(metric, [e for seeds in every for e in seeds], num_resamples)
@@ -253,6 +248,17 @@ def compare_systems(
         figures=tuple(sorted(figures, key=lambda each: order[each.system])),
         seeds=tuple(len(system.outputs) for system in systems),
     )
+
+
+def _check_length(system: SystemOutputs, number: int, test_set: TestSet) -> None:
+    for seed in system.outputs:
+        outputs = seed[number]
+        if len(outputs) != len(test_set.references):
+            raise CorpusError(
+                f"{test_set.name}: an output of {system.name} has {len(outputs):,} lines and the reference "
+                f"{len(test_set.references):,}; they must correspond line by line"
+            )
+        check_counts(outputs, [test_set.references])
 
 
 def _figures(
