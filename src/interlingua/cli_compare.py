@@ -15,7 +15,6 @@ from interlingua.cli_streams import (
 from interlingua.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from interlingua.evaluation.external import SegmentMetric
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
 
 __all__ = ["MeasureFlags", "compare"]
@@ -63,19 +62,20 @@ def compare(
     for path in (output, latex):
         if path is not None:
             refuse_missing_folder(path)
-    plain, others = _read_metrics(measure)
-    test_sets = _read_test_sets(source, reference)
-    said = _read_files(named, test_sets, source)
-    _try_out(others, test_sets[0])
+    from interlingua.evaluation.external import read_metrics, try_out
     from interlingua.evaluation.systems import compare_systems
 
-    are_files = all(path in said for each in named for path in each.paths)
+    metrics, programs = read_metrics(measure.metrics, measure.metric_command, measure.comet)
+    test_sets = _read_test_sets(source, reference)
+    are_files = all(path.is_file() for each in named for path in each.paths)
     written = _language_of(reference) if are_files else None  # a model knows its language
+    said = _read_files(named, test_sets, source)
+    try_out(programs, test_sets[0].sources, test_sets[0].references)
     translated = [each.translate(said, test_sets, machine, to) for each in named]
     systems = [outputs for outputs, _ in translated]
     target_lang = next((lang for _, lang in translated if lang), written)
     table = compare_systems(
-        systems, test_sets, plain, segment_metrics=others, target_lang=target_lang
+        systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
     )
     from interlingua.files import write_text
 
@@ -192,17 +192,6 @@ def _language_of(references: tuple[Path, ...]) -> str | None:
     return next(iter(found))
 
 
-def _try_out(metrics: "list[SegmentMetric]", test_set: "TestSet") -> None:
-    """Have programs score one sentence, so that one that fails does so before anything is translated.
-
-    Raises:
-        ConfigError: it fails, or gives something else.
-    """
-    source, reference = test_set.sources[:1], test_set.references[:1]
-    for metric in metrics:
-        metric.score(source, reference, reference)
-
-
 def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:
     if len(named) < 2:
         raise ConfigError(
@@ -216,41 +205,6 @@ def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path,
         raise ConfigError(
             f"{len(source)} sources and {len(reference)} references are given; each test set has one of both"
         )
-
-
-def _read_metrics(measure: MeasureFlags) -> "tuple[list[str], list[SegmentMetric]]":
-    """Check everything that is asked for, before anything is translated."""
-    import shlex
-
-    from interlingua.evaluation.external import CometScore, CommandMetric
-    from interlingua.evaluation.metrics import METRIC_NAMES, score
-
-    wanted = [name.strip().lower() for name in measure.metrics.split(",") if name.strip()]
-    for name in wanted:
-        if name not in (*METRIC_NAMES, "comet"):
-            raise ConfigError(
-                f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}, comet"
-            )
-    if measure.comet and "comet" not in wanted:
-        raise ConfigError("flag --comet: is for the metric comet; add it to --metrics")
-    try:
-        others: list[SegmentMetric] = []
-        if "comet" in wanted:
-            others.append(CometScore(tuple(shlex.split(measure.comet))))
-    except ValueError as error:
-        raise ConfigError(f"flag --comet: {measure.comet!r}: {error}") from error
-    others += [CommandMetric(each) for each in measure.metric_command]
-    plain = [name for name in dict.fromkeys(wanted) if name != "comet"]
-    if not plain:
-        raise ConfigError(f"flag --metrics: name one of {', '.join(METRIC_NAMES)} at least")
-    names_shown = [each.name for each in score(["one"], [["one"]], plain)]
-    names_shown += [each.name for each in others]
-    for name in names_shown:
-        if names_shown.count(name) > 1:
-            raise ConfigError(
-                f"flag --metric-command: two metrics are called {name}; write NAME=COMMAND with another name"
-            )
-    return plain, others
 
 
 def _read_test_sets(source: tuple[Path, ...], reference: tuple[Path, ...]) -> "list[TestSet]":

@@ -10,9 +10,17 @@ from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
 from interlingua.cli_marks import note_marks, note_zero_shot
 from interlingua.cli_streams import one_line, open_output
 from interlingua.errors import ConfigError
-from interlingua.evaluation.metrics import METRIC_NAMES
+from interlingua.evaluation.bootstrap import p_value
+from interlingua.evaluation.external import (
+    SegmentMetric,
+    read_metrics,
+    resample_segments,
+    try_out,
+)
+from interlingua.evaluation.metrics import Score
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
 from interlingua.evaluation.runs import RunsSummary, summarise_runs
+from interlingua.evaluation.significance import Comparison
 from interlingua.translator import Translator
 
 __all__ = ["evaluate_models"]
@@ -30,15 +38,20 @@ def evaluate_models(
     """Return the report on one model, or the mean and spread of several, as ``score.format`` wants it.
 
     Raises:
-        ConfigError: no model, an unknown metric, or flags that need a single model.
+        ConfigError: no model, an unknown metric, a program that fails, or flags that need a single model or reference.
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    metrics = _read_metrics(score.metrics)
+    metrics, programs = read_metrics(score.metrics, score.metric_command, score.comet)
     if not models:
         raise ConfigError("no model is given; name a run folder or a model folder")
     if len(models) > 1 and (score.against or score.output):
         raise ConfigError("--against and --output go with one model; leave out the others")
+    if programs and len(references) > 1:
+        raise ConfigError(
+            f"{programs[0].name}: takes one reference, and {len(references)} are given; leave out the others"
+        )
+    try_out(programs, sources, references[0])
     # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:
         how = (search, machine, to)
@@ -60,6 +73,12 @@ def evaluate_models(
         )
         for each in translated
     ]
+    others = [baseline] if baseline else []
+    for program in programs:
+        reports = [
+            _add_score(program, report, sources, [each.lines, *others], references[0])
+            for report, each in zip(reports, translated, strict=True)
+        ]
     report = reports[0] if len(reports) == 1 else summarise_runs(reports)
     return _write(report, "json" if score.json else score.format)
 
@@ -68,12 +87,24 @@ def _ignore(_: str) -> None:
     """Take the place of a file that nobody asked for."""
 
 
-def _read_metrics(names: str) -> tuple[str, ...]:
-    metrics = tuple(name.strip().lower() for name in names.split(","))
-    for name in metrics:
-        if name not in METRIC_NAMES:
-            raise ConfigError(f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}")
-    return metrics
+def _add_score(
+    program: SegmentMetric,
+    report: EvaluationReport,
+    sources: Sequence[str],
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+) -> EvaluationReport:
+    """Return a report with what another program says of the system, and of another if there are two."""
+    resampled = resample_segments(program, sources, systems, references)
+    score, *others = (
+        Score(each.name, each.value, program.signature, *each.interval) for each in resampled
+    )
+    comparisons = [Comparison(score, other, p_value(*resampled)) for other in others]
+    return replace(
+        report,
+        scores=(*report.scores, score),
+        comparisons=(*report.comparisons, *comparisons),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,11 @@ class ScoreFlags:
     """What is scored, and how it is written."""
 
     metrics: str = "bleu,chrf,ter"
-    """Any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, with commas between."""
+    """Any of bleu, chrf, chrf++, ter, rouge1, rouge2, rougel, wer, exact, comet (the installed comet-score), with commas between."""
+    metric_command: tuple[str, ...] = ()
+    """NAME=COMMAND that reads source, tab, output, tab, reference a line and writes a number a line."""
+    comet: str = ""
+    """Arguments for comet-score: --comet="--model Unbabel/wmt22-comet-da --gpus 0"."""
     against: Path | None = None
     """Another model, to compare one MODEL with by paired bootstrap."""
     format: Literal["text", "json", "markdown", "latex"] = "text"

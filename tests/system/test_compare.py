@@ -276,6 +276,56 @@ print(f"{names['-t']}\\tscore: 0.5000")
     assert "--gpus', '0'" in Path("asked").read_text()
 
 
+@pytest.fixture
+def digits() -> list[str]:
+    """The words with which the model that reverses digits is evaluated."""
+    write("digits.txt", ["1 2 3", "4 5", "2 2 9 1"])
+    write("reverse.txt", ["3 2 1", "9 9", "1 9 2 2"])
+    return ["evaluate", str(GOLDEN), "--source", "digits.txt", "--reference", "reverse.txt"]
+
+
+def test_a_single_model_is_scored_by_other_programs_too(capsys: Capture, digits: list[str]) -> None:
+    command = f"same={program('exact.py', EXACT)}"
+    words = [*digits, "--metric-command", command, "--threads", "1"]
+    capsys.readouterr()
+    assert main([*words, "--output", "said", "--against", str(GOLDEN), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    pairs = zip(Path("said").read_text().splitlines(), ["3 2 1", "9 9", "1 9 2 2"], strict=True)
+    expected = sum(said == reference for said, reference in pairs) / 3
+    score = told["scores"][-1]
+    assert (score["name"], score["value"]) == ("same", pytest.approx(expected))
+    assert score["low"] <= expected <= score["high"]
+    assert told["comparisons"][-1]["difference"] == 0
+    assert main([words[0], str(GOLDEN), *words[1:]]) == 0  # two models
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("same"))
+    assert row.split()[1:3] == [f"{expected:.4f}", "0.0000"]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("'bluu' is none of", ["--metrics", "bluu"]),
+        ("comet-score is not installed", ["--metrics", "bleu,comet"]),
+        ("there is no program", ["--metric-command", "x=no-such-program"]),
+        ("ended with status 1", ["--metric-command", "false"]),
+        ("takes one reference, and 2 are given", ["--metric-command", "true", "--reference", "t"]),
+    ],
+)
+def test_what_cannot_score_a_model_is_refused_before_it_is_opened(
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    digits: list[str],
+    told: str,
+    words: list[str],
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    shutil.copy("reverse.txt", "t")
+    capsys.readouterr()
+    assert main([*digits, *words]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_references_of_any_name_do_where_a_model_knows_its_language(capsys: Capture) -> None:
     write("digits.src", ["1 2 3", "4 5 6"])
     names = [write(name, ["3 2 1", "6 5 4"]) for name in ("digits.tgt", "digits.txt")]

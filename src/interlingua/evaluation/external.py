@@ -14,10 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from interlingua.errors import ConfigError
+from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled
+from interlingua.evaluation.metrics import METRIC_NAMES, score
 
-__all__ = ["CometScore", "CommandMetric", "SegmentMetric"]
+__all__ = [
+    "CometScore",
+    "CommandMetric",
+    "SegmentMetric",
+    "read_metrics",
+    "resample_segments",
+    "try_out",
+]
 
+_SEED = 12345
 _SEGMENT = re.compile(r"\tSegment (\d+)\tscore: (\S+)")
 
 
@@ -150,6 +162,90 @@ class CometScore:
                 "this program reads lines of the form: FILE, tab, Segment N, tab, score: X"
             )
         return [_number(self.name, found[number]) for number in range(len(sources))]
+
+
+def read_metrics(
+    names: str, commands: Sequence[str] = (), comet: str = ""
+) -> tuple[tuple[str, ...], tuple[SegmentMetric, ...]]:
+    """Check everything that flags ask for, before anything is translated; return our own metrics, and those of other programs.
+
+    Args:
+        names: the value of --metrics, with commas between.
+        commands: of --metric-command.
+        comet: of --comet.
+
+    Raises:
+        ConfigError: a metric that does not exist or is not installed, or two of one name.
+    """
+    wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in (*METRIC_NAMES, "comet"):
+            raise ConfigError(
+                f"flag --metrics: {name!r} is none of {', '.join(METRIC_NAMES)}, comet"
+            )
+    if comet and "comet" not in wanted:
+        raise ConfigError("flag --comet: is for the metric comet; add it to --metrics")
+    programs: list[SegmentMetric] = []
+    try:
+        if "comet" in wanted:
+            programs.append(CometScore(tuple(shlex.split(comet))))
+    except ValueError as error:
+        raise ConfigError(f"flag --comet: {comet!r}: {error}") from error
+    programs += [CommandMetric(each) for each in commands]
+    own = tuple(name for name in dict.fromkeys(wanted) if name != "comet")
+    if not own:
+        raise ConfigError(f"flag --metrics: name one of {', '.join(METRIC_NAMES)} at least")
+    names_shown = [each.name for each in score(["one"], [["one"]], own)]
+    names_shown += [each.name for each in programs]
+    for name in names_shown:
+        if names_shown.count(name) > 1:
+            raise ConfigError(
+                f"flag --metric-command: two metrics are called {name}; write NAME=COMMAND with another name"
+            )
+    return own, tuple(programs)
+
+
+def try_out(
+    metrics: Sequence[SegmentMetric], sources: Sequence[str], references: Sequence[str]
+) -> None:
+    """Have programs score one sentence, so that one that fails does so before anything is translated.
+
+    Raises:
+        ConfigError: it fails, or gives something else.
+    """
+    for metric in metrics:
+        metric.score(sources[:1], references[:1], references[:1])
+
+
+def resample_segments(
+    metric: SegmentMetric,
+    sources: Sequence[str],
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    num_resamples: int = NUM_RESAMPLES,
+) -> list[Resampled]:
+    """Score each system whole, and on the same random draws of its sentences, as ``bootstrap.resample`` does.
+
+    Args:
+        metric: the program.
+        sources: what was translated.
+        systems: each system's outputs for all sentences.
+        references: their translation.
+        num_resamples: how many draws.
+
+    Raises:
+        ConfigError: the program fails, or gives something else.
+    """
+    tables = [np.array(metric.score(sources, outputs, references)) for outputs in systems]
+    generator = np.random.default_rng(_SEED)
+    size = len(references)
+    chosen = [generator.choice(size, size=size) for _ in range(num_resamples)]
+    return [
+        Resampled(
+            metric.name, float(each.mean()), tuple(float(each[some].mean()) for some in chosen)
+        )
+        for each in tables
+    ]
 
 
 def _run(words: Sequence[str], text: str) -> str:

@@ -11,7 +11,7 @@ from interlingua.evaluation.health import Health, check_health
 from interlingua.evaluation.legacy import legacy_scores
 from interlingua.evaluation.metrics import Score, choose_tokenizer, score
 from interlingua.evaluation.significance import Comparison, compare
-from interlingua.evaluation.tables import Table, escape_latex
+from interlingua.evaluation.tables import Table, decimals_of, escape_latex
 
 __all__ = ["EvaluationReport", "evaluate_outputs"]
 
@@ -208,19 +208,22 @@ def _write_notes(
 
 def _score_table(scores: Sequence[Score], decimals: int) -> Table:
     if all(each.margin is None for each in scores):
-        rows = [(each.name, f"{each.value:.{decimals}f}") for each in scores]
+        rows = [(each.name, _shown(each, decimals)) for each in scores]
         return Table(("Metric", "Score"), tuple(rows))
     return Table(
         ("Metric", "Score", "95 % interval"),
-        tuple(
-            (each.name, f"{each.value:.{decimals}f}", _interval(each, decimals)) for each in scores
-        ),
+        tuple((each.name, _shown(each, decimals), _interval(each, decimals)) for each in scores),
     )
+
+
+def _shown(each: Score, decimals: int) -> str:
+    return f"{each.value:.{decimals_of(each.value, decimals)}f}"
 
 
 def _interval(each: Score, decimals: int) -> str:
     if each.mean is None or each.margin is None:
         return ""
+    decimals = decimals_of(each.value, decimals)
     return f"{each.mean:.{decimals}f} ± {each.margin:.{decimals}f}"
 
 
@@ -228,9 +231,9 @@ def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table
     rows = [
         (
             each.system.name,
-            f"{each.system.value:.{decimals}f}",
-            f"{each.baseline.value:.{decimals}f}",
-            f"{each.difference:+.{decimals}f}",
+            _shown(each.system, decimals),
+            _shown(each.baseline, decimals),
+            f"{each.difference:+.{decimals_of(each.system.value, decimals)}f}",
             f"{each.p_value:.4f}" if each.difference else "",
             _verdict(each),
         )

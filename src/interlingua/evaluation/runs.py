@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.report import EvaluationReport
-from interlingua.evaluation.tables import Table, escape_latex
+from interlingua.evaluation.tables import Table, decimals_of, escape_latex
 
 __all__ = ["RunsSummary", "Spread", "summarise_runs"]
 
@@ -99,17 +99,15 @@ class RunsSummary:
         return [each for each in self.spreads if each.signature]
 
     def _table(self, decimals: int) -> Table:
-        rows = [
-            (
-                each.name,
-                f"{each.mean:.{decimals}f}",
-                "" if each.deviation is None else f"{each.deviation:.{decimals}f}",
-                f"{each.low:.{decimals}f}",
-                f"{each.high:.{decimals}f}",
-            )
-            for each in self.spreads
-        ]
+        rows = [_row(each, decimals) for each in self.spreads]
         return Table(("Figure", "Mean", "Deviation", "Lowest", "Highest"), tuple(rows))
+
+
+def _row(each: Spread, decimals: int) -> tuple[str, ...]:
+    shown = decimals_of(each.mean, decimals) if each.signature else decimals
+    deviation = "" if each.deviation is None else f"{each.deviation:.{shown}f}"
+    figures = (f"{value:.{shown}f}" for value in (each.low, each.high))
+    return (each.name, f"{each.mean:.{shown}f}", deviation, *figures)
 
 
 def summarise_runs(reports: Sequence[EvaluationReport]) -> RunsSummary:

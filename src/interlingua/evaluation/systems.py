@@ -26,7 +26,7 @@ from interlingua.evaluation.bootstrap import (
     resample,
     two_sided_t,
 )
-from interlingua.evaluation.external import SegmentMetric
+from interlingua.evaluation.external import SegmentMetric, resample_segments
 from interlingua.evaluation.metrics import (
     LOWER_IS_BETTER,
     build_metric,
@@ -34,13 +34,12 @@ from interlingua.evaluation.metrics import (
     check_metrics,
     choose_tokenizer,
 )
-from interlingua.evaluation.tables import Table, escape_latex
+from interlingua.evaluation.tables import Table, decimals_of, escape_latex
 
 __all__ = ["Figure", "SystemOutputs", "SystemsTable", "TestSet", "compare_systems"]
 
 _MARKS = ((0.01, "‡"), (0.05, "†"))
 _LATEX_MARKS = {"‡": r"$^{\ddagger}$", "†": r"$^{\dagger}$", "": ""}
-_SEED = 12345
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ class Figure:
 
     @property
     def decimals(self) -> int:
-        """Two of figures out of a hundred, four of figures out of one."""
-        return 4 if abs(self.mean) <= 1 else 2
+        """How many it is written with."""
+        return decimals_of(self.mean)
 
     def to_text(self) -> str:
         """Write mean, deviation over the seeds, and mark."""
@@ -238,7 +237,10 @@ def compare_systems(
             made = str(metric.get_signature())
             figures += _figures(systems, test_set.name, resampled, made)
         for other in segment_metrics:
-            resampled = _resample_segments(other, test_set, every, num_resamples)
+            outputs = [seed for seeds in every for seed in seeds]
+            resampled = resample_segments(
+                other, test_set.sources, outputs, test_set.references, num_resamples
+            )
             figures += _figures(systems, test_set.name, resampled, other.signature)
     order = {system.name: place for place, system in enumerate(systems)}
     return SystemsTable(
@@ -309,26 +311,3 @@ def _compare_seeds(system: Sequence[Resampled], baseline: Sequence[Resampled]) -
     of_all = whole**2 / sum(part**2 / of for part, of in parts)
     t = (fmean(scores[0]) - fmean(scores[1])) / math.sqrt(whole)
     return max(two_sided_t(t, of_all), least)
-
-
-def _resample_segments(
-    metric: SegmentMetric,
-    test_set: TestSet,
-    every: Sequence[Sequence[Sequence[str]]],
-    num_resamples: int,
-) -> list[Resampled]:
-    """Score each output, and draw sentences, the same for all."""
-    tables = [
-        np.array(metric.score(test_set.sources, outputs, test_set.references))
-        for seeds in every
-        for outputs in seeds
-    ]
-    generator = np.random.default_rng(_SEED)
-    size = len(test_set.references)
-    chosen = [generator.choice(size, size=size) for _ in range(num_resamples)]
-    return [
-        Resampled(
-            metric.name, float(each.mean()), tuple(float(each[some].mean()) for some in chosen)
-        )
-        for each in tables
-    ]

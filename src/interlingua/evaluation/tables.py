@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table", "escape_latex"]
+__all__ = ["Table", "decimals_of", "escape_latex"]
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -55,6 +55,11 @@ class Table:
         columns = "l" + "r" * (len(self.header) - 1)
         begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
         return "\n".join([begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end])
+
+
+def decimals_of(value: float, decimals: int = 2) -> int:
+    """Return with how many decimals a score is written: two more of one out of one, such as COMET's, than out of a hundred."""
+    return decimals + 2 if abs(value) <= 1 else decimals
 
 
 def escape_latex(text: str) -> str:
