@@ -9,8 +9,9 @@ from typing import Any
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
+from interlingua.corpus.corrections import CORRECTIONS
 from interlingua.errors import ConfigError, ModelError, OutputError
-from interlingua.files import write_text
+from interlingua.files import replace_file, write_text
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import is_same_start
 
@@ -204,10 +205,11 @@ def _refuse_contradictions(merged: RunConfig, folder: RunFolder) -> None:
 def set_aside(path: Path) -> Path | None:
     """Rename an existing run to NAME.1 (or the next free number); return its new name.
 
-    Its configuration then names the new folder, so that training from it does not go on in the other one.
+    Its configuration then names the new folder, so that training from it does not go on in the other one. What people corrected
+    is then in both: it is of the text, not of these weights, and whoever serves with it knows it by its old name.
 
     Raises:
-        OutputError: it is not a run, or cannot be renamed.
+        OutputError: it is not a run, or cannot be renamed; or its corrections cannot be copied.
         TrainingError: another process is training in it.
     """
     if not path.exists():
@@ -225,6 +227,10 @@ def set_aside(path: Path) -> Path | None:
         except OSError as error:
             raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
     moved = RunFolder(new)
+    told = moved.corrections / CORRECTIONS
+    if told.is_file():
+        with replace_file(RunFolder(path).corrections / CORRECTIONS) as file:
+            file.write(told.read_bytes())
     try:
         config = earlier_config(moved)
     except ModelError:

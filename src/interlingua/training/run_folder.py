@@ -47,6 +47,7 @@ class RunFolder:
         self.samples = self.path / "samples.jsonl"
         self.model = self.path / "model"
         self.adapter = self.path / "adapter"
+        self.corrections = self.path / "corrections"
         self.comparison = self.path / "comparison.json"
 
     def tokenizer_checksums(self) -> dict[str, str]:
@@ -67,13 +68,14 @@ class RunFolder:
         names = {path.name for path in self.path.iterdir()}
         if {self.corpus_lock.name, self.config.name} <= names:
             return True
-        return not names - {".lock", self.corpus.name} or self._is_half_prepared(names)
+        begun_anew = {".lock", self.corpus.name, self.corrections.name}
+        return not names - begun_anew or self._is_half_prepared(names)
 
     def _is_half_prepared(self, names: set[str]) -> bool:
         """Tell whether a run was killed here before it had a configuration: our lock, and only what comes first."""
         first = (
             *(".lock", self.corpus, self.start, self.tokenizer, self.shards),
-            *(self.config, self.corpus_lock),
+            *(self.config, self.corpus_lock, self.corrections),
         )
         ours = {Path(each).name for each in first}
         temporary = re.compile(r"\.(corpus|tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")

@@ -6,6 +6,7 @@ import pytest
 
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.corrections import Correction, add_corrections, read_corrections
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, OutputError, TrainingError
 from interlingua.training.corpus_of_run import is_locked_to, languages_of, lock_corpus
@@ -48,6 +49,7 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, name: st
         [".tokenizer.tmp-1/"],
         ["tokenizer/", "shards/", ".config.toml.tmp-1"],
         ["corpus/", "tokenizer/", "shards/", "config.toml", ".corpus.lock.tmp-1"],
+        ["corrections/", "tokenizer/"],
     ],
     ids=" ".join,
 )
@@ -78,6 +80,19 @@ def test_an_earlier_run_is_renamed_to_the_next_free_number(tmp_path: Path) -> No
         make_run(tmp_path / "run", RunConfig())
         assert set_aside(tmp_path / "run") == tmp_path / f"run.{number}"
     assert set_aside(tmp_path / "run") is None
+
+
+def test_what_was_corrected_stays_where_it_is_when_a_run_is_begun_anew(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig())
+    told = [Correction("unu", "one", "ro", "en")]
+    add_corrections(folder.corrections, told)
+    (folder.corrections / "adapter").mkdir()  # of the old weights
+    assert set_aside(folder.path) == tmp_path / "run.1"
+    assert read_corrections(folder.corrections) == told
+    assert read_corrections(tmp_path / "run.1" / "corrections") == told
+    assert not (folder.corrections / "adapter").exists()
+    with folder.locked():
+        assert read_corrections(folder.corrections) == told
 
 
 def test_a_run_that_is_being_trained_is_not_moved_away(tmp_path: Path) -> None:
