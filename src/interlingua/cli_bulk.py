@@ -14,16 +14,22 @@ from interlingua.cli_flags import ShowFlags
 from interlingua.cli_streams import note, progress_bar
 from interlingua.corpus.corrections import every_correction
 from interlingua.errors import ConfigError
+from interlingua.translator import Translator
 
 __all__ = ["translate_files", "waiting_parts"]
 
 
 def translate_files(
-    source: str | None, output: str, recipe: Recipe, flags: ShowFlags
+    source: str | None,
+    output: str,
+    recipe: Recipe,
+    flags: ShowFlags,
+    translator: Translator | None = None,
 ) -> Counter[str]:
     """Translate a file or every file of a folder into the folder ``output``, and return the marks of this run.
 
-    What a former run of the same command finished is not done again.
+    What a former run of the same command finished is not done again. ``translator`` works here, if it was opened by the recipe
+    before.
 
     Raises:
         ConfigError: no file or no folder is given, or the folder belongs to another command.
@@ -45,7 +51,7 @@ def translate_files(
         jobs = [FileJob(file, folder, request, flags.part_lines) for file in files]
         for remark in filter(None, (job.remark for job in jobs)):
             note(remark)
-        marks = _work(jobs, recipe, flags)
+        marks = _work(jobs, recipe, flags, translator)
     note(f"{sum(job.num_lines for job in jobs):,} lines in {_files(len(jobs))} of {folder}")
     return marks
 
@@ -61,7 +67,9 @@ def waiting_parts(source: Path, output: Path, recipe: Recipe, part_lines: int) -
     return FileJob(source, output, _fingerprint(recipe), part_lines).waiting()
 
 
-def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[str]:
+def _work(
+    jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags, translator: Translator | None
+) -> Counter[str]:
     marks = Counter[str]()
     for job in jobs:
         job.begin()
@@ -73,7 +81,7 @@ def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[
     if done:
         note(f"{done:,} of {whole:,} lines were translated before")
     with progress_bar("lines") as progress:
-        for part, text, found in _translate(waiting, recipe, flags):
+        for part, text, found in _translate(waiting, recipe, flags, translator):
             by_source[part.source].keep(part, text)
             marks.update(found)
             left[part.source] -= 1
@@ -87,7 +95,7 @@ def _work(jobs: Sequence[FileJob], recipe: Recipe, flags: ShowFlags) -> Counter[
 
 
 def _translate(
-    parts: Sequence[Part], recipe: Recipe, flags: ShowFlags
+    parts: Sequence[Part], recipe: Recipe, flags: ShowFlags, translator: Translator | None
 ) -> Iterator[tuple[Part, str, Counter[str]]]:
     if not parts:
         return
@@ -98,7 +106,7 @@ def _translate(
             parts, recipe, address=flags.ray_address, workers=flags.ray_workers
         )
         return
-    worker = Worker(recipe)
+    worker = Worker(recipe, translator)
     for part in parts:
         yield part, *worker.translate(part)
 

@@ -194,7 +194,8 @@ def make_corpus(
         note("every line is translated; what is left is to choose and filter")
     if flags.dry_run:
         return None
-    translate_files(str(job.text), str(folder), recipe, ShowFlags(part_lines=flags.part_lines))
+    shown = ShowFlags(part_lines=flags.part_lines)
+    translate_files(str(job.text), str(folder), recipe, shown, translator)
     return write_synthetic(job)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from interlingua.cli import main
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines
+from interlingua.translator import Translator
 
 Capture = pytest.CaptureFixture[str]
 
@@ -105,6 +107,30 @@ def test_it_goes_on_where_it_was_stopped_and_filters_anew(
     assert fewer < set(pairs.splitlines())
     assert main([*BACK.split(), "--method", "sample"]) == 2
     assert "was begun with another text, model or option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "models"),
+    [
+        (BACK, ["model"]),
+        (DISTILL, ["model"]),
+        (DISTILL.replace("model", "model second"), ["model", "second"]),
+    ],
+)
+def test_each_model_is_opened_once(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: str, models: list[str]
+) -> None:
+    shutil.copytree("model", "second")
+    opened: list[str] = []
+    load = Translator.load
+
+    def count(path: Path, **options: Any) -> Translator:
+        opened.append(str(path))
+        return load(path, **options)
+
+    monkeypatch.setattr(Translator, "load", count)
+    run(command, capsys)
+    assert opened == models
 
 
 def test_samples_and_noise_are_the_same_again(capsys: Capture) -> None:

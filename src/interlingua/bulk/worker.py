@@ -51,13 +51,17 @@ class Recipe:
 class Worker:
     """Holds one model, and translates part after part.
 
+    Args:
+        recipe: how it is opened, and what is asked of it.
+        translator: opened by the recipe before, if it was: a second copy of a teacher may not find room.
+
     Raises:
         ModelError: see :meth:`Translator.load`; also ``ConfigError``, ``TokenizerError``.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, translator: Translator | None = None) -> None:
         self._recipe = recipe
-        self._translator = open_translator(recipe)
+        self._translator = translator or open_translator(recipe)
 
     def translate(self, part: Part) -> tuple[str, Counter[str]]:
         """Return the translation of a part, one line for each of its own, and how many carry which mark.
