@@ -41,12 +41,16 @@ MOST_EXAMPLES = 8
 """Targets that one source looks at."""
 MOST_LOOKED_UP = 10_000
 """Sources whose targets are found once; each is asked for several times while it is translated."""
+MOST_GONE = 0.05
+"""Share of what a memory holds that may have been replaced; then all is counted again."""
 FARTHEST = 0.2
 """Distance of the nearest key, in squares of its own length, from which on it does not count."""
 SAME = 1e-5
 """Distance that is none: another batch, another machine, rounds otherwise."""
 TEMPERATURE = 0.3
 """In distances of the nearest key."""
+_GONE = 2**40
+"""Length of a source that is like no other."""
 _IMPOSSIBLE = -1000.0
 """Logarithm of what is left of the model's probability where lambda is 1: enough to keep a rule, such as a banned word."""
 
@@ -74,16 +78,50 @@ class NeighbourMemory:
     """
 
     def __init__(self, examples: Sequence[Example] = ()) -> None:
-        self.examples = tuple({each.source: each for each in examples}.values())
-        self._exact = {each.source: number for number, each in enumerate(self.examples)}
-        places: dict[tuple[int, int], list[int]] = {}  # symbol, how often before -> examples
-        for number, each in enumerate(self.examples):
-            for symbol in _count(each.source):
-                places.setdefault(symbol, []).append(number)
-        self._places = {symbol: np.array(numbers) for symbol, numbers in places.items()}
-        self._lengths = np.array([len(each.source) for each in self.examples])
+        self._numbered: list[Example] = []
+        """Those that went keep their numbers, until they are many."""
+        self._exact: dict[tuple[int, ...], int] = {}
+        self._places: dict[tuple[int, int], Int[np.ndarray, "N"]] = {}
+        """Of each symbol, and how often it stood before: the numbers of the examples."""
+        self._lengths = np.zeros(0, dtype=np.int64)
         # No lru_cache of a method: that holds the memory in a circle, and a server seldom looks for garbage.
         self._looked_up: dict[tuple[int, ...], tuple[Example, ...]] = {}
+        self._add(list({each.source: each for each in examples}.values()))
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """What is remembered, one a source."""
+        return tuple(self._numbered[number] for number in self._exact.values())
+
+    def changed_to(self, examples: Sequence[Example]) -> "NeighbourMemory":
+        """Return a memory of these examples; those that this one has are not counted again."""
+        wanted = {each.source: each for each in examples}
+        kept = {
+            source: number
+            for source, number in self._exact.items()
+            if wanted.get(source) is self._numbered[number]
+        }
+        if len(self._numbered) - len(kept) > MOST_GONE * len(self._numbered):
+            return NeighbourMemory(examples)
+        other = NeighbourMemory()
+        other._numbered, other._exact = list(self._numbered), kept
+        other._places, other._lengths = dict(self._places), self._lengths.copy()
+        other._lengths[[self._exact[source] for source in self._exact.keys() - kept.keys()]] = _GONE
+        other._add([each for source, each in wanted.items() if source not in kept])
+        return other
+
+    def _add(self, examples: Sequence[Example]) -> None:
+        places: dict[tuple[int, int], list[int]] = {}
+        for number, each in enumerate(examples, len(self._numbered)):
+            self._exact[each.source] = number
+            for symbol in _count(each.source):
+                places.setdefault(symbol, []).append(number)
+        for symbol, numbers in places.items():
+            before = self._places.get(symbol, self._lengths[:0])
+            self._places[symbol] = np.concatenate([before, np.array(numbers)])
+        self._numbered += examples
+        added = np.array([len(each.source) for each in examples], dtype=np.int64)
+        self._lengths = np.concatenate([self._lengths, added])
 
     def related(self, source: tuple[int, ...]) -> tuple[Example, ...]:
         """Return the examples that a source looks at, the most alike first; its own alone, if it has one."""
@@ -96,14 +134,14 @@ class NeighbourMemory:
 
     def _look_up(self, source: tuple[int, ...]) -> tuple[Example, ...]:
         if source in self._exact:
-            return (self.examples[self._exact[source]],)
+            return (self._numbered[self._exact[source]],)
         found = [self._places[symbol] for symbol in _count(source) if symbol in self._places]
         if not found:
             return ()
-        shared = np.bincount(np.concatenate(found), minlength=len(self.examples))
+        shared = np.bincount(np.concatenate(found), minlength=len(self._numbered))
         alike = 2 * shared / (self._lengths + len(source))
         best = np.argsort(-alike, kind="stable")[:MOST_EXAMPLES]
-        return tuple(self.examples[number] for number in best if alike[number] >= LEAST_ALIKE)
+        return tuple(self._numbered[number] for number in best if alike[number] >= LEAST_ALIKE)
 
     def has(self, source: tuple[int, ...]) -> bool:
         """Tell whether this very source was remembered."""

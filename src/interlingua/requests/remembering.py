@@ -226,7 +226,7 @@ class RememberedCorrections:
             with suppress(OutputError):  # it can be computed again
                 self._write_cache(examples)
         self._texts = {each.source: (each.target, text) for each, text in found.items()}
-        self.memory = NeighbourMemory(examples)
+        self.memory = self.memory.changed_to(examples)
 
     def _look(self) -> tuple[int, ...]:
         """Return what changes when the file is written."""

@@ -2,11 +2,13 @@
 
 import gc
 import math
+import random
 from weakref import ref
 
 import pytest
 import torch
 
+from interlingua.decoding import neighbours
 from interlingua.decoding.neighbours import FARTHEST, Example, NeighbourMemory, mix
 
 
@@ -48,6 +50,27 @@ def test_a_memory_that_was_replaced_goes_at_once() -> None:
     finally:
         gc.enable()
     assert memory.related((5, 6, 7)) == ()
+
+
+@pytest.mark.parametrize("most_gone", [0.0, 0.05, 0.6])
+def test_a_memory_that_was_changed_finds_what_a_new_one_finds(
+    monkeypatch: pytest.MonkeyPatch, most_gone: float
+) -> None:
+    monkeypatch.setattr(neighbours, "MOST_GONE", most_gone)
+    chance = random.Random(7)
+    memory, held = NeighbourMemory(), []
+    for _ in range(60):
+        for _ in range(chance.randint(0, 2)):
+            source = tuple(chance.choices(range(4), k=chance.randint(4, 7)))
+            held = [each for each in held if each.source != source]
+            held.append(example(source, (chance.randint(5, 9), 2)))
+        held = held[-40:]
+        memory, fresh = memory.changed_to(held), NeighbourMemory(held)
+        assert set(map(id, memory.examples)) == set(map(id, fresh.examples))
+        for _ in range(5):
+            source = tuple(chance.choices(range(4), k=chance.randint(3, 8)))
+            assert memory.has(source) == fresh.has(source)
+            assert list(map(id, memory.related(source))) == list(map(id, fresh.related(source)))
 
 
 def mixed(distance: float, *, allowed: bool = True) -> torch.Tensor:
