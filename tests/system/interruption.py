@@ -145,7 +145,8 @@ def start(place: Path, setting: Setting) -> "subprocess.Popen[str]":
             stdout=out,
             stderr=err,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            # A thread that waits for another one sleeps: where both share a core, it would only keep that one from working.
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"},
         )
 
 

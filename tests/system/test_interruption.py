@@ -3,6 +3,8 @@
 import random
 import shutil
 import signal
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,21 +12,24 @@ from interruption import SETTINGS, Interrupted, Reference, clear, interrupt, mak
 
 from interlingua.cli import main
 
+ReferenceOf = Callable[[int], Reference]
+
 
 @pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> list[Reference]:
+def reference_of(tmp_path_factory: pytest.TempPathFactory) -> ReferenceOf:
+    """Return what runs without interruption by one of the settings, when it is first asked for."""
     place = tmp_path_factory.mktemp("untouched")
-    return [make_reference(place / str(n), setting) for n, setting in enumerate(SETTINGS)]
+    return cache(lambda number: make_reference(place / str(number), SETTINGS[number]))
 
 
 def hit(
-    place: Path, references: list[Reference], number: signal.Signals, times: int, at_most: int
+    place: Path, reference_of: ReferenceOf, number: signal.Signals, times: int, at_most: int
 ) -> list[Interrupted]:
     """Interrupt runs, of each setting in turn, until ``times`` moments were hit."""
     dice, done = random.Random(f"{number.name} {times}"), 0
     found: list[Interrupted] = []
     while done < times:
-        reference = references[len(found) % len(references)]
+        reference = reference_of(len(found) % len(SETTINGS))
         run = place / str(len(found))
         found.append(
             interrupt(run, reference, dice, number=number, at_most=min(at_most, times - done))
@@ -36,23 +41,23 @@ def hit(
 
 
 def test_a_killed_run_ends_as_if_nothing_had_happened(
-    tmp_path: Path, references: list[Reference]
+    tmp_path: Path, reference_of: ReferenceOf
 ) -> None:
-    found = hit(tmp_path, references, signal.SIGKILL, times=3, at_most=2)
+    found = hit(tmp_path, reference_of, signal.SIGKILL, times=3, at_most=2)
     assert sum(len(each.moments) for each in found) == 3
 
 
 @pytest.mark.slow
-def test_twenty_kills_leave_no_trace(tmp_path: Path, references: list[Reference]) -> None:
-    found = hit(tmp_path, references, signal.SIGKILL, times=20, at_most=3)
+def test_twenty_kills_leave_no_trace(tmp_path: Path, reference_of: ReferenceOf) -> None:
+    found = hit(tmp_path, reference_of, signal.SIGKILL, times=20, at_most=3)
     assert sum(len(each.moments) for each in found) == 20
 
 
 @pytest.mark.slow
 def test_a_stopped_run_has_lost_nothing_and_is_gone_in_time(
-    tmp_path: Path, references: list[Reference]
+    tmp_path: Path, reference_of: ReferenceOf
 ) -> None:
-    found = hit(tmp_path, references, signal.SIGTERM, times=5, at_most=2)
+    found = hit(tmp_path, reference_of, signal.SIGTERM, times=5, at_most=2)
     assert sum(len(each.moments) for each in found) == 5
 
 
