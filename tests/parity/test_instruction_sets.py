@@ -44,6 +44,24 @@ for dtype in precisions():
 print(json.dumps(told))
 """
 
+TRAINING = """
+import json, sys
+import torch
+from interlingua.kernels import native
+native._instructions = lambda: [tuple(json.loads(sys.argv[1]))]
+torch.set_num_threads(1)
+sys.path.insert(0, sys.argv[2])
+import test_packed
+assert native.is_available(), native.describe()
+for case in range(6):
+    test_packed.test_loss_and_gradients_are_those_of_the_plain_model(case)
+for case in range(4):
+    test_packed.test_with_dropout_too_when_the_plain_model_drops_the_same(case)
+for norm in "post", "pre":
+    test_packed.test_in_bfloat16_gradients_are_as_near_to_the_truth_as_those_of_autocast(norm)
+print(native.describe())
+"""
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -86,6 +104,21 @@ def test_another_instruction_set_gives_the_same_translations(model: Path, name: 
         for mine, other in zip(here[dtype], there[dtype], strict=True):
             assert mine[0] == other[0], dtype
             assert mine[1] == pytest.approx(other[1], abs=1e-4 if dtype == "float32" else 2e-3)
+
+
+@pytest.mark.parametrize("name", ["none", "AVX2"])
+def test_another_instruction_set_gives_the_losses_and_gradients_of_the_plain_model(
+    name: str,
+) -> None:
+    """What test_packed.py asks of the kernels that are compiled for this processor."""
+    flags, needed = SETS[name]
+    if needed not in native._processor():
+        pytest.skip(f"this processor has no {needed}")
+    command = [sys.executable, "-c", TRAINING, json.dumps(flags), str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if flags not in native._instructions():
+        assert done.stdout.strip() != native.describe()
 
 
 def test_who_holds_a_processor_to_avx2_gets_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
