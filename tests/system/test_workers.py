@@ -61,13 +61,26 @@ def records(run: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
+LONGER = ["--training.steps", "40", "--training.validate-every", "30"]
+"""Two records of training: the mean loss of the updates 1 to 20, and of 31 to 40."""
+
+
+def assert_same_losses(run: Path, other: Path) -> None:
+    """Losses of training agree to 1e-5; those of a validation are recorded with four places."""
+    for kind, rounded in (("training", 0.0), ("validation", 2e-4)):
+        losses, others = records(run, kind), records(other, kind)
+        assert len(losses) == len(others) == 2
+        for one, two in zip(losses, others, strict=True):
+            assert one["step"] == two["step"]
+            assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=rounded)
+
+
 @pytest.mark.parametrize(
     "begins", ["by chance", pytest.param("with vectors", marks=pytest.mark.slow)]
 )
 def test_two_processes_give_the_losses_of_one(
     begins: str, tmp_path: Path, corpus: list[str]
 ) -> None:
-    found = {}
     if begins == "with vectors":
         (tmp_path / "vectors.txt").write_text(
             "".join(
@@ -78,16 +91,10 @@ def test_two_processes_give_the_losses_of_one(
         corpus = [*corpus, "--start.source-vectors", str(tmp_path / "vectors.txt")]
     for processes in (1, 2):
         run = tmp_path / f"run{processes}"
-        longer = [*CONFIG, "--training.steps", "24"]  # every twentieth is recorded
-        done = train(processes, *corpus, "--run-dir", str(run), config=longer)
+        done = train(processes, *corpus, "--run-dir", str(run), config=[*CONFIG, *LONGER])
         assert done.returncode == 0, done.stderr
-        found[processes] = records(run, "training"), records(run, "validation")
         assert (run / "model" / "model.safetensors").exists()
-    for kind, rounded in ((0, 0.0), (1, 2e-4)):  # a validation is recorded with four places
-        assert len(found[1][kind]) == len(found[2][kind]) > 0
-        for one, two in zip(found[1][kind], found[2][kind], strict=True):
-            assert one["step"] == two["step"]
-            assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=rounded)
+    assert_same_losses(tmp_path / "run1", tmp_path / "run2")
 
 
 @pytest.mark.slow
@@ -154,6 +161,58 @@ def test_each_process_keeps_its_part_of_a_divided_model() -> None:
     shares = [float(line) for line in run_script(MEASURE, 2).stdout.split()]
     assert len(shares) == 2
     assert all(share == pytest.approx(0.5, abs=0.02) for share in shares)
+
+
+AGREE = """
+import os
+import sys
+from types import SimpleNamespace
+
+import torch
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
+from interlingua.training.workers import ALONE, join_workers
+
+cpu = torch.device("cpu")
+chance = torch.Generator().manual_seed(3)
+
+def draw(pairs):  # of 1 to 9 tokens
+    rows = [torch.randint(3, 50, (1 + 5 * each % 9,), generator=chance).tolist() for each in range(pairs)]
+    return make_batch(rows, rows, range(pairs), source_pad=0, source_end=1, target_pad=0, target_begin=2, target_end=1)
+
+batches = [draw(1 + 7 * number % 11) for number in range(60)]  # some have fewer pairs than there are processes
+
+def losses(workers, **more):
+    torch.manual_seed(1)
+    sizes = Architecture(d_model=32, d_ff=64, heads=2, encoder_layers=2, decoder_layers=2, dropout=0.0, tie="three-way")
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    config = TrainingConfig(steps=30, warmup_steps=10, peak_learning_rate=0.003, **more)
+    data = SimpleNamespace(learns_from_text=False)
+    trainer = Trainer(model, data, config, device=cpu, dtype=torch.float32, workers=workers)
+    return [trainer.update(batches[2 * step : 2 * step + 2]).loss for step in range(30)]
+
+way = sys.argv[1]
+if way == "sockets":
+    os.environ["LOCAL_WORLD_SIZE"] = "1"  # as of machines that share no memory
+with join_workers(cpu, 60.0) as workers:
+    found = losses(workers, shard=way == "divided")
+    alone = losses(ALONE)
+    assert alone[-1] < 0.95 * alone[0]
+    worst = max(abs(one / two - 1) for one, two in zip(found, alone))
+    sys.stdout.write(f"{worst}\\n")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["memory", "sockets", "divided"])
+def test_without_dropout_the_loss_of_each_update_is_that_of_one_process(way: str) -> None:
+    """Gradients go through memory that is shared, through gloo, or to the parts of a divided model (FSDP2)."""
+    worst = [float(line) for line in run_script(AGREE, 3, way).stdout.split()]
+    assert len(worst) == 3
+    assert max(worst) < 1e-5
 
 
 LACK = """
@@ -352,32 +411,25 @@ def test_processes_that_share_no_memory_give_the_losses_of_one(
 ) -> None:
     refused = "import os\n\ndef refuse(*_):\n    raise OSError\n\nos.memfd_create = refuse\n"
     (tmp_path / "sitecustomize.py").write_text(refused)
-    found = {}
     for processes in (1, 2):
         run = tmp_path / f"run{processes}"
-        done = train(processes, *corpus, "--run-dir", str(run))
+        done = train(processes, *corpus, "--run-dir", str(run), config=[*CONFIG, *LONGER])
         assert done.returncode == 0, done.stderr
-        found[processes] = records(run, "validation")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    for one, two in zip(found[1], found[2], strict=True):
-        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)
+    assert_same_losses(tmp_path / "run1", tmp_path / "run2")
 
 
 @pytest.mark.slow
 def test_a_divided_language_model_learns_as_a_whole_one(tmp_path: Path, corpus: list[str]) -> None:
     sizes = ["--model.kind", "decoder", "--model.decoder-layers", "2", "--model.d-model", "16"]
     sizes += ["--model.d-ff", "32", "--model.heads", "2", "--model.dropout", "0"]
-    config = [*TRAINING, *sizes, "--tokenization.vocabulary-size", "300"]
-    found = {}
+    config = [*TRAINING, *LONGER, *sizes, "--tokenization.vocabulary-size", "300"]
     for processes in (1, 2):
         run = tmp_path / f"run{processes}"
         arguments = ["--text", corpus[1], "--run-dir", str(run), "--training.shard", "true"]
         done = train(processes, *arguments, config=config)
         assert done.returncode == 0, done.stderr
-        found[processes] = records(run, "validation")
-    assert len(found[1]) == len(found[2]) > 0
-    for one, two in zip(found[1], found[2], strict=True):
-        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=2e-4)
+    assert_same_losses(tmp_path / "run1", tmp_path / "run2")
 
 
 @pytest.mark.slow
