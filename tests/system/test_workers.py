@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interruption import LEAVE_SECONDS
 from safetensors.torch import load_file
 
 TRAINING = [
@@ -503,8 +504,11 @@ def test_sigterm_to_the_launcher_stops_all_and_keeps_the_work(
         [*command(2, *corpus, "--run-dir", str(run)), "--training.steps", "100000"]
     ) as launcher:
         wait_for(run / "checkpoints", "step-*")
+        ranks = workers_of(launcher.pid)
         launcher.send_signal(signal.SIGTERM)
-        output, _ = launcher.communicate(timeout=120)
+        output, _ = launcher.communicate(timeout=LEAVE_SECONDS)
+    assert len(ranks) == 2
+    assert not [each for each in ranks if Path(f"/proc/{each}").exists()]
     assert "stopped by SIGTERM" in output
     newest = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
     written = (run / "metrics.jsonl").read_text().splitlines()
@@ -543,7 +547,9 @@ def launched(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     try:
         yield launcher
     finally:
-        launcher.kill()
+        if launcher.poll() is None:
+            for each in (launcher.pid, *workers_of(launcher.pid)):
+                os.kill(each, signal.SIGKILL)
 
 
 def wait_for(folder: Path, pattern: str) -> None:
