@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interruption import LEAVE_SECONDS
+from interruption import LEAVE_SECONDS, Reference, Setting, differences, outcome
 from safetensors.torch import load_file
 
 TRAINING = [
@@ -457,29 +458,49 @@ def test_two_processes_train_an_adapter_as_one_does(
     assert any(tensor.any() for name, tensor in adapters[2].items() if name.endswith(".lora_b"))
 
 
+KILLED = [
+    *CONFIG,
+    *("--model.dropout", "0.1", "--training.steps", "240", "--training.validate-every", "20"),
+    *("--training.patience", "1000", "--training.worker-timeout", "15", "--run-dir", "run"),
+]
+
+
 @pytest.mark.slow
-def test_a_killed_process_ends_the_other_and_the_same_command_resumes(
-    tmp_path: Path, corpus: list[str]
+def test_a_killed_process_ends_the_other_and_the_same_command_ends_as_if_nothing_had_happened(
+    tmp_path: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = tmp_path / "run"
-    more = ["--run-dir", str(run), "--training.worker-timeout", "15"]
-    arguments = [*corpus, *more]
-    long = [*command(2, *arguments), "--training.steps", "100000"]
-    with launched(long) as launcher:
-        wait_for(run / "checkpoints", "step-*")
+    """First one process is killed, then all of them and the launcher; at last torchrun itself starts anew what it has lost."""
+    monkeypatch.chdir(tmp_path)
+    run = Path("run")
+    done = train(2, *corpus, config=KILLED)
+    assert done.returncode == 0, done.stderr
+    untouched = Reference(Setting("two processes", ""), outcome(run), 0.0)
+    shutil.rmtree(run)
+
+    with launched(command(2, *corpus, config=KILLED)) as launcher:
+        wait_for(run / "checkpoints", "step-40")
         os.kill(workers_of(launcher.pid)[1], signal.SIGKILL)
         output, _ = launcher.communicate(timeout=60)
     assert launcher.returncode != 0
     assert "Traceback (most recent call last)" not in output.partition("torch/distributed")[0]
-    step = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
-    done = subprocess.run(
-        [*command(2, *arguments), "--training.steps", str(step + 6)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "continues after step" in done.stderr
+
+    with launched(command(2, *corpus, config=KILLED)) as launcher:
+        wait_for(run / "checkpoints", "step-100")
+        everyone = workers_of(launcher.pid)
+        for each in (launcher.pid, *everyone):
+            os.kill(each, signal.SIGKILL)
+        output, _ = launcher.communicate(timeout=60)
+    assert "continues after step" in output
+
+    restarting = command(2, *corpus, config=KILLED)
+    restarting.insert(restarting.index("--nproc-per-node"), "--max-restarts=1")
+    with launched(restarting) as launcher:
+        wait_for(run / "checkpoints", "step-160")
+        os.kill(workers_of(launcher.pid)[0], signal.SIGKILL)
+        output, _ = launcher.communicate(timeout=120)
+    assert launcher.returncode == 0, output
+    assert output.count("continues after step") == 2, output
+    assert differences(run, untouched) == []
 
 
 @pytest.mark.slow
