@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -32,17 +31,18 @@ for step in range(1, 100):
 """
 
 
-def skip(reason: str) -> NoReturn:
-    """Skip a test; in CI, which sets INTERLINGUA_REQUIRE_RUNTIMES, it fails instead."""
+def skip_without(program: str) -> None:
+    """Skip a test where a program is not installed; in CI, which installs it and sets INTERLINGUA_REQUIRE_RUNTIMES, it fails instead."""
+    if shutil.which(program):
+        return
     if os.environ.get("INTERLINGUA_REQUIRE_RUNTIMES"):
-        pytest.fail(f"INTERLINGUA_REQUIRE_RUNTIMES is set, and this would be skipped: {reason}")
-    pytest.skip(reason)
+        pytest.fail(f"INTERLINGUA_REQUIRE_RUNTIMES is set, and {program} is not installed")
+    pytest.skip(f"{program} is not installed")
 
 
 def spoil(stride: int) -> dict[str, dict[str, int]]:
     """Spoil every ``stride``-th case of a save; skip where strace is missing or may not be used."""
-    if not shutil.which("strace"):
-        skip("strace is not installed")
+    skip_without("strace")
     done = subprocess.run(
         [sys.executable, str(STRACE), "--stride", str(stride)],
         capture_output=True,
@@ -50,7 +50,7 @@ def spoil(stride: int) -> dict[str, dict[str, int]]:
         check=False,
     )
     if "strace cannot be used here" in done.stderr:
-        skip(done.stderr.strip())
+        pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_keeps_the_checkpoint_before(tmp_path: Path) -> None
             [*mount, 'mount -t tmpfs none "$1"', "sh", str(disk)], capture_output=True, check=False
         ).returncode
     ):
-        skip("this machine does not let its users mount a small disk (unshare, tmpfs)")
+        pytest.skip("this machine does not let its users mount a small disk (unshare, tmpfs)")
     done = subprocess.run(
         [*mount, words, "sh", str(disk), sys.executable, FILL],
         capture_output=True,
