@@ -243,8 +243,9 @@ def run(
         *(str(python), str(HERE / "peers" / script), str(batches), row.size, mode),
         *map(str, (arguments.threads, arguments.steps)),
     ]
-    environment = os.environ | dict(row.environment) | {"OMP_NUM_THREADS": str(arguments.threads)}
-    started = time.monotonic()
+    started = time.time()
+    environment = os.environ | dict(row.environment)
+    environment |= {"OMP_NUM_THREADS": str(arguments.threads), "BENCH_STARTED": str(started)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["no message"]
@@ -257,7 +258,7 @@ def run(
         f"  {row.name:12} {script:22} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
         f"{found['peak_bytes'] / 1e6:6,.0f} MB  loss {found['loss']:.3f}  "
         f"start {found['start_seconds']:.0f} s, warm-up {found['warmup_seconds']:.0f} s "
-        f"({time.monotonic() - started:.0f} s in all)"
+        f"({time.time() - started:.0f} s in all)"
     )
     return found
 

@@ -2,7 +2,7 @@
 
 Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
 ``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded. With BENCH_DEVICE=cuda in the environment
-all of it computes on a graphics card.
+all of it computes on a graphics card; BENCH_STARTED is when whoever starts it did so, in seconds since 1970.
 """
 
 import json
@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-STARTED = time.perf_counter()
+STARTED = float(os.environ.get("BENCH_STARTED") or time.time())
+"""When the process was started; not when this file is read, as some peers import torch before it and others after."""
 
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 
@@ -106,6 +107,7 @@ def measure(
     import torch
 
     batches = task.batches[: task.steps]
+    start_seconds = time.time() - STARTED
     ready = time.perf_counter()
     for batch in batches:
         step(batch)
@@ -124,7 +126,7 @@ def measure(
         "tokens": tokens,
         "loss": sum(losses) / len(losses),
         "peak_bytes": peak_bytes(),
-        "start_seconds": ready - STARTED,
+        "start_seconds": start_seconds,
         "warmup_seconds": warm - ready,
         "torch": torch.__version__,
         **more,
