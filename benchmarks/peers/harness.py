@@ -101,8 +101,12 @@ def measure(
 ) -> None:
     """Run the steps and report what they came to; ``step`` returns the loss a target token.
 
-    Each batch passes once before the clock starts: a library compiles its kernels when it meets a shape for the first time,
-    which is over early in a training of thousands of updates.
+    Each batch passes once before the clock starts, whichever system it is. That hides what a new shape costs at first:
+
+    * the compilations of torch.compile, which with dynamic shapes are few, and over early in a training of thousands of updates;
+    * the kernels that oneDNN makes for the shape of each product: in bfloat16 some 25 a batch, about a millisecond each (small, Zen 4). They
+      are not over early, as hardly two batches have the same shape. Under the clock a peer finds all of its kernels kept; ours keeps 64
+      (``interlingua.hardware``), and of five batches makes most anew, as in a training. So what is hidden favours peers.
     """
     import torch
 
