@@ -1,91 +1,56 @@
-"""Training speed, peers side by side in one run: ``make bench-training``.
+"""Training speed, peers side by side in one run: ``make bench-training``, with FLAGS="--rows small" for some of it.
 
 Every system trains on the same ids (Multi30k English-German, joint BPE of 8,000, at most 4,096 padded tokens a side),
 pads its own batches in the step, and is timed by the same clock. Rounds are interleaved, so that a noisy minute hits all;
 a ratio is taken within a round, and the median over rounds is reported with its spread. Beside them each round times the
 step's matrix products alone, which ours cannot pass. Each row is recorded as soon as it is measured.
 
-With --device cuda the rows of a graphics card are measured instead, with 25,000 tokens a side, and peers are those that this Python has.
+With --device cuda the rows of a graphics card are measured instead, with 25,000 tokens a side, and the peers are torch.nn.Transformer and transformers
+as this Python has them: the scripts of the others compute on a processor.
+
+Ends with status 0 if every "must" was measured and met; with --rows, if those of these rows were. A row is not met where ours failed in any round, or
+a peer in every kind of arithmetic.
 """
 
 import argparse
 import json
 import os
-import statistics
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from peers.harness import SIZES
 from prove_commands import corpora, describe_machine, has_bfloat16, record
+from training_rows import (
+    NEEDS_BFLOAT16,
+    PEERS,
+    PROCESSES,
+    ROWS,
+    ROWS_OF_A_CARD,
+    TORCH,
+    TORCH_OF_CPU,
+    Peer,
+    Row,
+)
+from training_verdict import (
+    Rounds,
+    all_met,
+    near_best,
+    requirement_of_processes,
+    requirements_of,
+    summarise,
+    table_of,
+)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-
-
-@dataclass(frozen=True)
-class Peer:
-    """Another trainer: its script, what to install for it, and the kinds of arithmetic to try."""
-
-    script: str
-    packages: tuple[str, ...]
-    modes: tuple[str, ...]
-
-
-PEERS = {
-    "transformers MarianMTModel": Peer(
-        "marian.py",
-        ("transformers==5.23.0",),
-        ("fp32", "fp32-compile", "bf16", "bf16-compile"),
-    ),
-    "torch.nn.Transformer": Peer(
-        "torch_transformer.py", (), ("fp32", "fp32-compile", "bf16", "bf16-compile")
-    ),
-    "JoeyNMT": Peer("joey.py", ("joeynmt==2.3.0", "importlib_metadata"), ("fp32", "bf16")),
-    "Eole": Peer("eole_model.py", ("eole==0.6.4", "aiohttp"), ("fp32", "bf16")),
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a size, an environment, what we run, which peers count, and the ratio to reach."""
-
-    name: str
-    size: str
-    ours: str
-    peers: str
-    """``all`` kinds of arithmetic, or ``fp32`` only."""
-    must: float
-    reach: float
-    environment: tuple[tuple[str, str], ...] = ()
-    vocabulary: int = 8_000
-    tokens: int = 4_096
-    """Padded tokens a side in a batch, at most."""
-
-
-ROWS = [
-    Row("base", "base", "bf16", "all", 2.5, 3.5),
-    Row("small", "small", "bf16", "all", 2.5, 4.0),
-    Row("tiny", "tiny", "bf16", "all", 3.0, 5.0, vocabulary=10_000),
-    Row("base, fp32", "base", "fp32", "fp32", 1.3, 1.6),
-    Row("small, AVX2", "small", "fp32", "fp32", 1.3, 1.6, tuple(LAPTOP.items())),
-    Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
-]
-CARD = (("BENCH_DEVICE", "cuda"),)
-ROWS_OF_A_CARD = [
-    Row("base, graphics card", "base", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
-    Row("big, graphics card", "big", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
-]
-PROCESSES = "two processes"
-LEAST_MFU, LEAST_SCALING = {"base": 0.30, "big": 0.35}, 1.8
-"""What else must be met: the share of the measured peak, and two processes against one, a core each."""
-SMALL_CARD = 8e9
-"""Bytes of a graphics card on which base must train with 25,000 tokens an update."""
 
 
 def main() -> None:
@@ -97,32 +62,63 @@ def main() -> None:
         tell(
             "no instructions for bfloat16: every row is measured in float32, and shares are of that peak"
         )
+    asked = arguments.rows or names_here(arguments.device)
+    found, others = measure(asked, arguments)
+    missing = [name for name in names_of(arguments.device) if name not in asked]
+    tell_missing(missing, is_chosen=bool(arguments.rows))
+    is_met = all_met(found, others, [] if arguments.rows else missing)
+    if arguments.json:
+        told = {"machine": machine, "command": command_of(sys.argv[1:]), "met": is_met}
+        told |= {"rows": found, "others": others, "not_measured": missing}
+        print(json.dumps(told, indent=2))
+    else:
+        print(table_of(found, others))
+    sys.exit(0 if is_met else 1)
+
+
+def measure(
+    asked: list[str], arguments: argparse.Namespace
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Measure and record what is asked for; return the rows, and what else must be met."""
+    every = rows_here(arguments.device)
+    rows = [row for row in every if row.name in asked]
+    base = next(row for row in every if row.size == "base")
+    found, others = [], []
     with tempfile.TemporaryDirectory() as scratch:
-        rows = rows_here(arguments.device)
         text = {(row.vocabulary, row.tokens) for row in rows}
+        if PROCESSES in asked:
+            text.add((base.vocabulary, base.tokens))
         of_text = {kind: Path(scratch) / f"batches-{kind[0]}-{kind[1]}.json" for kind in text}
         for (vocabulary, tokens), path in of_text.items():
             write_batches(path, corpora() / "multi30k_en_de", vocabulary, tokens)
-        pythons = {
-            name: environment_of(name, peer, arguments.device) for name, peer in PEERS.items()
-        }
-        found, others = [], []
+        pythons = pythons_of_peers(arguments.device) if rows else {}
         for row in rows:
-            if not arguments.rows or row.name in arguments.rows:
-                batches = of_text[row.vocabulary, row.tokens]
-                found.append(measure_row(row, batches, pythons, arguments))
-                beside = requirements_of(row, found[-1], arguments.device)
-                others += beside
-                record_row(row.name, table_of(found[-1:], beside), arguments)
-        if arguments.device == "cpu" and (not arguments.rows or PROCESSES in arguments.rows):
-            others.append(measure_processes(of_text[Row.vocabulary, Row.tokens], arguments))
-            record_row(PROCESSES, table_of([], others[-1:]), arguments)
-    if arguments.json:
-        print(json.dumps({"machine": machine, "rows": found, "others": others}, indent=2))
-    else:
-        print(table_of(found, others))
-    met = [row["ratio"]["median"] >= row["must"] for row in found] + [one["met"] for one in others]
-    sys.exit(0 if all(met) else 1)
+            batches = of_text[row.vocabulary, row.tokens]
+            found.append(measure_row(row, batches, pythons, arguments))
+            beside = (
+                requirements_of(row, found[-1], arguments.device)
+                if arguments.device == "cuda" or row is base
+                else []
+            )
+            others += beside
+            record_row(row.name, how_rows(arguments), table_of(found[-1:], beside), arguments)
+        if PROCESSES in asked:
+            others.append(measure_processes(of_text[base.vocabulary, base.tokens], arguments))
+            record_row(PROCESSES, how_processes(arguments), table_of([], others[-1:]), arguments)
+    return found, others
+
+
+def names_of(device: str) -> list[str]:
+    """Return the name of everything that is to be measured on such a device."""
+    if device == "cuda":
+        return [row.name for row in ROWS_OF_A_CARD]
+    return [*(row.name for row in ROWS), PROCESSES]
+
+
+def names_here(device: str) -> list[str]:
+    """Return the name of everything that can be measured on this machine."""
+    here = {row.name for row in rows_here(device)} | {PROCESSES}
+    return [name for name in names_of(device) if name in here]
 
 
 def rows_here(device: str) -> list[Row]:
@@ -131,15 +127,43 @@ def rows_here(device: str) -> list[Row]:
         return ROWS_OF_A_CARD
     if has_bfloat16():
         return ROWS
-    return [replace(row, ours="fp32", peers="fp32") for row in ROWS if row.name != "base"]
+    return [replace(row, ours="fp32", peers="fp32") for row in ROWS if row.name != NEEDS_BFLOAT16]
 
 
-def record_row(name: str, table: str, arguments: argparse.Namespace) -> None:
+def tell_missing(missing: list[str], is_chosen: bool) -> None:
+    """Say what was not measured: with ``--rows`` that was wanted, otherwise this machine cannot."""
+    if missing and is_chosen:
+        tell(f"not measured, and not in the exit status: {'; '.join(missing)}")
+    elif missing:
+        tell(
+            f"not met, as this processor has no instructions for bfloat16: row {'; '.join(missing)}"
+        )
+
+
+def command_of(flags: list[str]) -> str:
+    """Return the command that was given, from the top of the repository."""
+    return shlex.join(["benchmarks/training.py", *flags]) if flags else "make bench-training"
+
+
+def how_rows(arguments: argparse.Namespace) -> str:
+    """Say how the systems of a row were run."""
+    return (
+        f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.steps} updates, each timed when it is made once more; "
+        f"a peer that came to less than {arguments.near:.0%} of the fastest one in the first round ran once"
+    )
+
+
+def how_processes(arguments: argparse.Namespace) -> str:
+    """Say how the two processes were run."""
+    return f"{arguments.rounds} interleaved rounds, {arguments.steps} updates, each timed when it is made once more; processes were bound to no core"
+
+
+def record_row(name: str, how: str, table: str, arguments: argparse.Namespace) -> None:
     """Put one row into the record, with how it was measured."""
-    how = f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.steps} updates, each timed when it is made once more"
     slow = arguments.device == "cpu" and not has_bfloat16()
     machine = " (a processor without bfloat16)" if slow else ""
-    record(f"Training: {name}{machine}", "make bench-training", f"{how}.\n\n{table}")
+    command = command_of(sys.argv[1:])
+    record(f"Training: {name}{machine}", command, f"{how}.\n\n{table}")
 
 
 def _read_arguments() -> argparse.Namespace:
@@ -150,16 +174,30 @@ def _read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--steps", type=int, default=5, help="updates a run, made twice, timed once"
     )
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     again = "a peer slower than this share of the fastest in the first round is not run again: it sets no ratio"
     parser.add_argument("--near", type=float, default=0.8, help=again)
+    patience = "seconds that a run of a system may take, start and compilation included; one that takes longer is stopped and counts as failed"
+    parser.add_argument("--patience", type=float, default=600.0, help=patience)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rows", nargs="*", metavar="ROW", help="all by default")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--json", action="store_true", help="print what was found as JSON, not as a table"
+    )
     arguments = parser.parse_args()
-    names = [*(row.name for row in rows_here(arguments.device)), PROCESSES]
-    if unknown := set(arguments.rows or ()) - set(names):
-        parser.error(f"no row {min(unknown)!r}; there are {', '.join(names)}")
+    for flag in ("rounds", "steps", "threads"):
+        if getattr(arguments, flag) < 1:
+            parser.error(f"--{flag} must be at least 1")
+    known, here = names_of(arguments.device), names_here(arguments.device)
+    for name in arguments.rows or ():
+        if name not in known:
+            parser.error(
+                f"no row {name!r} with --device {arguments.device}; there are {'; '.join(here)}"
+            )
+        if name not in here:
+            parser.error(
+                f"the row {name!r} needs a processor with instructions for bfloat16; here are {'; '.join(here)}"
+            )
     return arguments
 
 
@@ -220,19 +258,36 @@ def peak_of(row: Row, threads: int) -> float:
     return float(done.stdout)
 
 
-def environment_of(name: str, peer: Peer, device: str) -> Path:
-    """Return the Python of a peer's own environment, made when it is not there; on a graphics card this one, which has its torch."""
+def pythons_of_peers(device: str) -> dict[str, Path]:
+    """Return the Python of each peer: of an environment of its own, or on a graphics card this one, which has its torch."""
     if device == "cuda":
-        return Path(sys.executable)
-    folder = ROOT / ".benchmarks" / peer.script.removesuffix(".py")
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        tell(f"installing {name} ...")
+        here = Path(sys.executable)
+        return {name: here for name, peer in PEERS.items() if peer.computes_on_card}
+    return {name: environment_of(name, peer, ROOT / ".benchmarks") for name, peer in PEERS.items()}
+
+
+def environment_of(name: str, peer: Peer, place: Path) -> Path:
+    """Return the Python of a peer's own environment, made if it is not there, and changed if other packages are named now."""
+    folder = place / peer.script.removesuffix(".py")
+    python, ready = folder / "bin" / "python", folder / ".ready"
+    packages = (TORCH, *peer.packages)
+    wanted = "".join(f"{package}\n" for package in packages)
+    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+        tell(f"installing {name} and {TORCH}{size_of_torch()} ...")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "torch==2.13.0", *peer.packages]
-        subprocess.run(install, check=True)
-        (folder / ".ready").touch()
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
+        ready.write_text(wanted, encoding="utf-8")
     return python
+
+
+def size_of_torch() -> str:
+    """Say what installing torch takes on Linux, and how to take the build for processors where this Python has that."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    size = ", which from PyPI is the build for CUDA, several GB"
+    if torch.__version__.endswith("+cpu"):
+        size += f"; this Python's is not: PIP_EXTRA_INDEX_URL={TORCH_OF_CPU} takes the same"
+    return size
 
 
 def run(
@@ -246,13 +301,17 @@ def run(
     started = time.time()
     environment = os.environ | dict(row.environment)
     environment |= {"OMP_NUM_THREADS": str(arguments.threads), "BENCH_STARTED": str(started)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        named = (line for line in reversed(lines) if "Error" in line.partition(":")[0])
-        last = next(named, lines[-1])
-        tell(f"  {script} {mode}: failed: {last}")
-        return {"tokens_a_second": 0.0, "failed": last}
+    limit = arguments.patience
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=limit
+        )
+        failed = error_of(done.stderr) if done.returncode != 0 else None
+    except subprocess.TimeoutExpired:
+        failed = f"stopped after {limit:g} s"
+    if failed:
+        tell(f"  {script} {mode}: failed: {failed}")
+        return {"tokens_a_second": 0.0, "failed": failed}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     tell(
         f"  {row.name:12} {script:22} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
@@ -263,190 +322,70 @@ def run(
     return found
 
 
+def error_of(stderr: str) -> str:
+    """Return the last error that a program told of, or its last line; what torchrun says of its processes is no reason."""
+    told = re.findall(r"^(?:\[rank\d+\]: )?([\w.]*Error\b.*)", stderr, re.MULTILINE)
+    reasons = [line for line in told if "ChildFailedError" not in line]
+    return (reasons or stderr.strip().splitlines() or ["no message"])[-1]
+
+
 def measure_row(
     row: Row, batches: Path, pythons: dict[str, Path], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Run all systems of one row in a first round, and those that could be the best peer in the others."""
     systems = {
-        (name, mode): (pythons[name], peer.script)
-        for name, peer in PEERS.items()
-        for mode in peer.modes
+        (name, mode): (python, PEERS[name].script)
+        for name, python in pythons.items()
+        for mode in PEERS[name].modes
         if row.peers == "all" or mode.startswith(row.peers)
     }
     ours = ("Interlingua", row.ours)
     systems[ours] = (Path(sys.executable), "ours.py")
-    rounds: dict[tuple[str, str], list[dict[str, Any]]] = {system: [] for system in systems}
+    rounds: Rounds = {system: [] for system in systems}
     contenders = list(systems)
     flops = flops_of(row.size, batches, arguments.steps)
     used, products = [], []
     for _ in range(arguments.rounds):
         peak = peak_of(row, arguments.threads)
-        bare = run(Path(sys.executable), "products.py", row, row.ours, batches, arguments)
-        products.append(bare["tokens_a_second"])
+        products.append(run(Path(sys.executable), "products.py", row, row.ours, batches, arguments))
         for system in contenders:
             python, script = systems[system]
             rounds[system].append(run(python, script, row, system[1], batches, arguments))
         seconds = rounds[ours][-1].get("seconds")
         used.append(flops / seconds / peak if seconds else 0.0)
-        fastest = max(rounds[s][0]["tokens_a_second"] for s in systems if s != ours)
-        contenders = [
-            s
-            for s in contenders
-            if s == ours or rounds[s][0]["tokens_a_second"] >= arguments.near * fastest
-        ]
-    speeds = {s: [one["tokens_a_second"] for one in rounds[s]] for s in systems}
-    best = max((s for s in contenders if s != ours), key=lambda s: statistics.median(speeds[s]))
-    return {
-        "name": row.name,
-        "ours": " ".join(ours),
-        "must": row.must,
-        "reach": row.reach,
-        "ratio": spread(ratios_of(speeds[ours], speeds[best])),
-        "best_peer": " ".join(best) if speeds[best][0] else "none ran",
-        "share_of_peak": spread(used),
-        "products_alone": {
-            "tokens_a_second": spread(products),
-            "ratio": spread(ratios_of(products, speeds[best])),
-        },
-        "systems": {
-            " ".join(system): {
-                "tokens_a_second": spread(speeds[system]),
-                "ratio": spread(ratios_of(speeds[ours][: len(speeds[system])], speeds[system])),
-                "runs": len(rounds[system]),
-                "peak_bytes": max(one.get("peak_bytes", 0) for one in rounds[system]),
-                "version": rounds[system][0].get("version", rounds[system][0].get("torch", "")),
-                "failed": next((one["failed"] for one in rounds[system] if "failed" in one), None),
-                "start_seconds": rounds[system][0].get("start_seconds", 0.0),
-                "warmup_seconds": rounds[system][0].get("warmup_seconds", 0.0),
-            }
-            for system in systems
-        },
-    }
-
-
-def requirements_of(row: Row, found: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """Return what the row of the base model, and on a graphics card each, must show beside its ratio: use of the peak, and memory."""
-    if device == "cpu" and found["name"] != next(
-        r.name for r in rows_here(device) if r.size == "base"
-    ):
-        return []
-    mfu = found["share_of_peak"]["median"]
-    least = LEAST_MFU[row.size]
-    needed = [
-        {
-            "name": f"{row.size}, share of the measured peak (MFU)",
-            "value": f"{mfu:.0%}",
-            "must": f"{least:.0%}",
-            "met": mfu >= least,
-        }
-    ]
-    mine = found["systems"][found["ours"]]["peak_bytes"]
-    if device == "cuda":
-        small = {
-            "name": "base with 25,000 tokens an update, memory of the card",
-            "value": f"{mine / 1e6:,.0f} MB",
-            "must": f"{SMALL_CARD / 1e6:,.0f} MB",
-            "met": 0 < mine <= SMALL_CARD,
-        }
-        return [*needed, small] if row.size == "base" else needed
-    theirs = min(
-        (
-            system["peak_bytes"]
-            for name, system in found["systems"].items()
-            if name != found["ours"] and system["peak_bytes"]
-        ),
-        default=0,
-    )
-    memory = {
-        "name": "base, peak memory against the thriftiest peer",
-        "value": f"{mine / 1e6:,.0f} MB, {theirs / 1e6:,.0f} MB ({mine / max(theirs, 1):.2f})",
-        "must": "1.00",
-        "met": 0 < mine <= theirs,
-    }
-    return [*needed, memory]
+        contenders = near_best(rounds, ours, arguments.near)
+    found = summarise(row, rounds, products, used, arguments.near)
+    for failure in found["failures"]:
+        tell(f"  not met: {row.name}: {failure}")
+    return found
 
 
 def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Compare two processes under torchrun, one thread each, with one process of one thread."""
-    alone = [sys.executable, str(HERE / "peers" / "ours.py")]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    pair = [sys.executable, *launcher, alone[1]]
-    mode = "bf16" if has_bfloat16() else "fp32"
-    ratios = []
+    """Compare two processes under torchrun, one thread each, with one process of one thread.
+
+    None is bound to a core: the system places each, as it does for a user.
+    """
+    script = str(HERE / "peers" / "ours.py")
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    ratios, failures = [], []
     for _ in range(arguments.rounds):
         speeds = []
-        for command in (alone, pair):
+        for command in ((script,), (*launcher, script)):
+            mode = "bf16" if has_bfloat16() else "fp32"
             done = subprocess.run(
-                [*command, str(batches), "base", mode, "1", str(arguments.steps)],
+                [sys.executable, *command, str(batches), "base", mode, "1", str(arguments.steps)],
                 capture_output=True,
                 text=True,
                 env=os.environ | {"OMP_NUM_THREADS": "1"},
             )
+            if done.returncode != 0:
+                failures.append(error_of(done.stderr))
+                tell(f"  {PROCESSES}: failed: {failures[-1]}")
             lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
             speeds.append(json.loads(lines[-1])["tokens_a_second"] if lines else 0.0)
         ratios.append(speeds[1] / speeds[0] if speeds[0] else 0.0)
         tell(f"  {PROCESSES}: {speeds[0]:,.0f} alone, {speeds[1]:,.0f} together")
-    found = spread(ratios)
-    return {
-        "name": "base, two processes of one thread against one (torchrun, gloo)",
-        "value": f"{found['median']:.2f} ({found['low']:.2f} to {found['high']:.2f})",
-        "must": f"{LEAST_SCALING}",
-        "met": found["median"] >= LEAST_SCALING,
-    }
-
-
-def ratios_of(ours: list[float], theirs: list[float]) -> list[float]:
-    """Return how many times the speed of the other each round saw; none where the other did not run."""
-    pairs = zip(ours, theirs, strict=True)
-    return [mine / other if other else 0.0 for mine, other in pairs]
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Return the median and the extremes."""
-    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
-
-
-def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
-    """Write the rows as Markdown."""
-    lines = []
-    if rows:
-        lines = [
-            "| row | system | target tokens/s (median, range) | ours is so many times as fast | peak memory | start, warm-up |",
-            "|---|---|---|---|---|---|",
-        ]
-    for row in rows:
-        for name, system in row["systems"].items():
-            if system["failed"]:
-                lines.append(f"| {row['name']} | {name} | failed: {system['failed']} | | | |")
-                continue
-            speed, ratio = system["tokens_a_second"], system["ratio"]
-            times = f"{ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
-            times = "" if name == row["ours"] else times
-            lines.append(
-                f"| {row['name']} | {name} {system['version']} | {speed['median']:,.0f} "
-                f"({speed['low']:,.0f} to {speed['high']:,.0f}; {system['runs']} runs) | {times} | {system['peak_bytes'] / 1e6:,.0f} MB | "
-                f"{system['start_seconds']:.0f} s, {system['warmup_seconds']:.0f} s |"
-            )
-    if rows:
-        lines += [
-            "",
-            "| row | ratio to the best peer | best peer | must | reach | share of the peak (MFU) | "
-            "the products alone against the best peer |",
-            "|---|---|---|---|---|---|---|",
-        ]
-    for row in rows:
-        ratio, products = row["ratio"], row["products_alone"]
-        lines.append(
-            f"| {row['name']} | {ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}) | "
-            f"{row['best_peer']} | {row['must']} | {row['reach']} | "
-            f"{row['share_of_peak']['median']:.0%} | "
-            f"{products['ratio']['median']:.2f} ({products['ratio']['low']:.2f} to {products['ratio']['high']:.2f})"
-            f"{', below what must be: the limit' if products['ratio']['median'] < row['must'] else ''} |"
-        )
-    if others:
-        lines += ["", "| what else must be met | measured | must |", "|---|---|---|"]
-    lines += [f"| {one['name']} | {one['value']} | {one['must']} |" for one in others]
-    return "\n".join(lines)
+    return requirement_of_processes(ratios, failures)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,74 @@
+"""What ``training.py`` measures: the peers, the lines of its table, and what must be met."""
+
+from dataclasses import dataclass
+
+LAPTOP = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another trainer: its script, what to install for it, and the kinds of arithmetic to try."""
+
+    script: str
+    packages: tuple[str, ...]
+    modes: tuple[str, ...]
+    computes_on_card: bool = False
+
+
+TORCH = "torch==2.13.0"
+TORCH_OF_CPU = "https://download.pytorch.org/whl/cpu"
+PEERS = {
+    "transformers MarianMTModel": Peer(
+        "marian.py",
+        ("transformers==5.23.0",),
+        ("fp32", "fp32-compile", "bf16", "bf16-compile"),
+        computes_on_card=True,
+    ),
+    "torch.nn.Transformer": Peer(
+        "torch_transformer.py",
+        (),
+        ("fp32", "fp32-compile", "bf16", "bf16-compile"),
+        computes_on_card=True,
+    ),
+    "JoeyNMT": Peer("joey.py", ("joeynmt==2.3.0", "importlib_metadata"), ("fp32", "bf16")),
+    "Eole": Peer("eole_model.py", ("eole==0.6.4", "aiohttp"), ("fp32", "bf16")),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a size, an environment, what we run, which peers count, and the ratio to reach."""
+
+    name: str
+    size: str
+    ours: str
+    peers: str
+    """``all`` kinds of arithmetic, or only those that begin so: ``fp32``, ``bf16``."""
+    must: float
+    reach: float
+    environment: tuple[tuple[str, str], ...] = ()
+    vocabulary: int = 8_000
+    tokens: int = 4_096
+    """Padded tokens a side in a batch, at most."""
+
+
+ROWS = [
+    Row("base", "base", "bf16", "all", 2.5, 3.5),
+    Row("small", "small", "bf16", "all", 2.5, 4.0),
+    Row("tiny", "tiny", "bf16", "all", 3.0, 5.0, vocabulary=10_000),
+    Row("base, fp32", "base", "fp32", "fp32", 1.3, 1.6),
+    Row("small, AVX2", "small", "fp32", "all", 1.3, 1.6, tuple(LAPTOP.items())),
+    Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
+]
+CARD = (("BENCH_DEVICE", "cuda"),)
+ROWS_OF_A_CARD = [
+    Row("base, graphics card", "base", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
+    Row("big, graphics card", "big", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
+]
+NEEDS_BFLOAT16 = "base"
+"""The row that a processor without such instructions lacks; in float32 it has another."""
+PROCESSES = "two processes"
+LEAST_MFU, LEAST_SCALING = {"base": 0.30, "big": 0.35}, 1.8
+"""What else must be met: the share of the measured peak, and the speed of two processes of one thread against one."""
+SMALL_CARD = 8e9
+"""Bytes of a graphics card on which base must train with 25,000 tokens an update."""
