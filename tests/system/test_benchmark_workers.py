@@ -46,4 +46,6 @@ def test_our_trainer_and_an_ordinary_loop_are_timed_on_the_same_tokens(batches: 
     for found in (ours, loop):
         assert found["tokens_a_second"] > 0
         assert 0 < found["loss"] < 10
-        assert EARLIER < found["start_seconds"] < EARLIER + 120  # from the start, not from an import
+        assert (
+            EARLIER < found["start_seconds"] < EARLIER + 120
+        )  # from the start, not from an import
