@@ -2,7 +2,8 @@
 
 For each seed four models of the published Transformer-Tiny's size make the same number of updates: German to English on the pairs (the
 reverse model), and English to German on the pairs alone, on the pairs with the back-translated rest, and on all pairs. One thread a
-training, as many at once as there are cores. Restartable: what is trained or translated is not done again.
+training, as many at once as there are cores. Restartable: what is trained or translated is not done again; other numbers of pairs, lines
+or updates have a folder of their own.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from prove_commands import (
     parallel_text,
     run,
     run_json,
+    settings_folder,
     translated,
 )
 
@@ -60,23 +62,25 @@ def main() -> None:
     parser.add_argument("--method", default="beam", help="beam, sample or noised-beam")
     flags = parser.parse_args()
     print(describe_machine())
-    text = cut(corpora() / "multi30k_en_de", flags.runs, flags.pairs, flags.rest)
+    runs = settings_folder(flags.runs, pairs=flags.pairs, rest=flags.rest, updates=flags.updates)
+    text = cut(corpora() / "multi30k_en_de", runs, flags.pairs, flags.rest)
     length = (
         f"--training.steps {flags.updates} --training.validate-every {max(1, flags.updates // 20)}"
     )
 
     def learn(job: tuple[int, str]) -> list[str]:
         seed, way = job
-        place = flags.runs / f"seed-{seed}"
+        place = runs / f"seed-{seed}"
+        model = place / (f"with-{flags.method}" if way == "with" else way)
         options = f"{RECIPE} {length} --training.seed {seed}"
         if way == "with":
             train(place / "reverse", text.few, text, options, ("de", "en"))
             config = back_translate(place, text, flags.method)
-            run("train", str(config), "--run-dir", str(place / way), *options.split())
+            run("train", str(config), "--run-dir", str(model), *options.split())
         else:
-            train(place / way, text.few if way == "alone" else text.all, text, options)
+            train(model, text.few if way == "alone" else text.all, text, options)
         beam = ("--beam-size", "5", "--threads", "1")
-        return translated(place / way, f"{text.test}.en", place / way / f"{TEST}.de", *beam)
+        return translated(model, f"{text.test}.en", model / f"{TEST}.de", *beam)
 
     # Those that take twice as long first, so that no core is left without work at the end.
     jobs = [(seed, way) for way in WAYS for seed in range(1, flags.seeds + 1)]

@@ -41,6 +41,7 @@ __all__ = [
     "record",
     "run",
     "run_json",
+    "settings_folder",
     "table",
     "translated",
 ]
@@ -158,6 +159,19 @@ def parallel_text(text: Path, valid: Path, langs: Sequence[str] = ("en", "de")) 
         for side, lang in zip(("source", "target"), langs, strict=True)
         for word in (f"--{kind}{side}", f"{path}.{lang}")
     ]
+
+
+def settings_folder(runs: Path, **settings: float | str | None) -> Path:
+    """Name a folder by what is asked of the trainings in it, so that one of 2,000 updates is not gone on with to 6,000.
+
+    A setting of None is left to ``train``, and not named.
+    """
+    said = [
+        f"{name.replace('_', '-')}-{f'{value:g}' if isinstance(value, float) else value}"
+        for name, value in settings.items()
+        if value is not None
+    ]
+    return runs / "-".join(said)
 
 
 def length_flags(minutes: float, updates: int | None) -> str:

@@ -2,8 +2,9 @@
 
     python benchmarks/prove_robustness.py [--updates 5000] [--noise 0.3] [--threads 2] [--seeds 1,2,3]
 
-Both take the same number of updates, so that nothing hangs on the clock, with each seed; scores are means over the seeds. Restartable: what is trained or translated is not done
-again. It ends with status 1 if a promise is not kept.
+Both take the same number of updates, so that nothing hangs on the clock, with each seed; scores are means over the seeds. Restartable:
+what is trained or translated is not done again, and what has another number of updates or share of noise has a folder of its own. It
+ends with status 1 if a promise is not kept.
 """
 
 import argparse
@@ -12,7 +13,15 @@ import statistics
 import sys
 from pathlib import Path
 
-from prove_commands import compare_bleu, corpora, describe_machine, run, table, translated
+from prove_commands import (
+    compare_bleu,
+    corpora,
+    describe_machine,
+    run,
+    settings_folder,
+    table,
+    translated,
+)
 
 from interlingua.corpus.input_noise import SPOILS, mistype
 from interlingua.corpus.lines import read_lines, write_lines
@@ -39,6 +48,11 @@ def main() -> None:
     print(describe_machine())
     shares = {"plain": 0.0, "noise": flags.noise}
     seeds = flags.seeds.split(",")
+    runs = settings_folder(flags.runs, updates=flags.updates)
+
+    def folder_of(name: str, seed: str) -> Path:
+        return runs / f"noise-{shares[name]:g}-seed-{seed}"
+
     for seed in seeds:
         for name in shares if flags.only is None else [flags.only]:
             options = f"--corpus.noise {shares[name]} --training.steps {flags.updates} --training.threads {flags.threads}"
@@ -46,15 +60,14 @@ def main() -> None:
                 # neither the minutes nor the patience of the recipe
                 f" --training.seed {seed} --training.minutes 100000 --training.patience 1000"
             )
-            run("train", str(RECIPE), "--run-dir", f"{flags.runs / name}-{seed}", *options.split())
+            run("train", str(RECIPE), "--run-dir", str(folder_of(name, seed)), *options.split())
     if flags.only is not None:
         return
     write_sets(corpora() / "multi30k_en_de" / TEST, flags.runs)
     found = {
         kind: {
             name: statistics.fmean(
-                bleu(Path(f"{flags.runs / name}-{seed}"), flags.runs, kind, flags.threads)
-                for seed in seeds
+                bleu(folder_of(name, seed), flags.runs, kind, flags.threads) for seed in seeds
             )
             for name in shares
         }

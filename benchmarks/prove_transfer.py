@@ -5,7 +5,7 @@ news and forums of RO-STS: alone, as ``train`` chooses for so little text; alone
 follows; and beginning with the weights of English-German, with new pieces for the words of Romanian (Zoph et al. 2016, Kocmi and
 Bojar 2018). The better of the two that are alone counts. With --together a third model learns both pairs at once,
 with a tag before every source. Models of 2,000 pairs are small, so each has one thread, and as many are trained at once as there are
-cores. Restartable: what is trained or translated is not done again.
+cores. Restartable: what is trained or translated is not done again, and other lengths of training have folders of their own.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from prove_commands import (
     mean_bleu,
     parallel_text,
     run,
+    settings_folder,
     translated,
 )
 
@@ -57,14 +58,23 @@ def main() -> None:
     parser.add_argument("--together", action="store_true", help="train both pairs at once as well")
     flags = parser.parse_args()
     print(describe_machine())
-    place, big, small = flags.runs, corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
-    place = place / f"{flags.updates}-updates" if flags.updates else place
+    big, small = corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
+    base = settings_folder(
+        flags.runs / "base",
+        minutes=flags.base_minutes,
+        updates=flags.base_updates or flags.updates,
+    )
+    place = settings_folder(
+        flags.runs / f"from-{base.name}",
+        pairs=flags.pairs,
+        minutes=flags.minutes,
+        updates=flags.updates,
+    )
     some = choose_pairs(small, place, flags.pairs)
     base_length = length_flags(flags.base_minutes, flags.updates)
     if flags.base_updates:
         base_length = f"--training.steps {flags.base_updates}"
     length = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
-    base = place / "base"
     text = [(big / "train", "de", big / "valid")]
     train(base, text, f"{BASE} {base_length}")
     new = [(some, "ro", small / "valid")]

@@ -1,0 +1,122 @@
+"""The scripts of `make prove-quality`: what is done is not done again, and what is asked otherwise does not go on from it.
+
+With corpora of numbers in words; what the proofs say of real text takes hours to tell.
+"""
+
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DIGITS = {"en": "one two three four five six", "de": "eins zwei drei vier fünf sechs"}
+DIGITS["ro"] = "unu doi trei patru cinci șase"
+PARTS = {
+    "multi30k_en_de": (("en", "de"), ("train", "valid", "test_2016_flickr")),
+    "tatoeba_en_de": (("en", "de"), ("train", "valid", "test")),
+    "ro_en/sts": (("ro", "en"), ("train", "valid", "test")),
+}
+"""The languages of each corpus, and its parts."""
+FEW = {"valid": slice(0, None, 59), "test": slice(30, None, 59), "train": slice(1, None, 2)}
+
+PROOFS = [
+    pytest.param(
+        "prove_transfer",
+        "--updates 20 --seeds 1 --pairs 200",
+        "from-minutes-40-updates-20/pairs-200-minutes-60-updates-20/seed-1/transfer",
+        id="transfer",
+    ),
+]
+"""Each script, flags that make it small, and where one of its runs is. The others' models are too large for a test, or write nothing of use
+after so few updates."""
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The corpora, small."""
+    folder = tmp_path / "data"
+    words = {lang: said.split() for lang, said in DIGITS.items()}
+    every = list(itertools.product(range(6), repeat=4))
+    for corpus, (langs, parts) in PARTS.items():
+        (folder / corpus).mkdir(parents=True)
+        for part in parts:
+            some = every[FEW[part.split("_")[0]]] * (2 if part == "train" else 1)
+            for lang in langs:
+                lines = [" ".join(words[lang][digit] for digit in each) for each in some]
+                text = "".join(f"{line}\n" for line in lines)
+                (folder / corpus / f"{part}.{lang}").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INTERLINGUA_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a test import the scripts."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+
+
+def prove(script: str, flags: str) -> subprocess.CompletedProcess[str]:
+    """Run a script; its promises cannot be kept by so little."""
+    command = [sys.executable, str(ROOT / f"benchmarks/{script}.py"), "--runs", "runs"]
+    done = subprocess.run(
+        [*command, *flags.split()],
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "the command ended with status" not in done.stderr
+    return done
+
+
+def table(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return what is told after the last command."""
+    told = done.stdout.rpartition("$ interlingua")[2].splitlines()
+    return [line for line in told if "BLEU" in line or line.startswith("|")]
+
+
+def weights() -> dict[Path, bytes]:
+    """Return the weights of every run, without the copies of a checkpoint."""
+    return {path: path.read_bytes() for path in Path("runs").rglob("model/model.safetensors")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("script", "flags", "run"), PROOFS)
+def test_what_is_trained_is_not_trained_again(
+    script: str, flags: str, run: str, data: Path
+) -> None:
+    first = prove(script, flags)
+    trained = weights()
+    assert Path("runs", run, "model/model.safetensors") in trained
+    second = prove(script, flags)
+    assert weights() == trained
+    assert table(second) == table(first) != []
+    again = re.findall(r"^\$ interlingua (train|translate|evaluate) ", second.stdout, re.MULTILINE)
+    assert set(again) <= {"train"}
+    assert len(again) == second.stderr.count("nothing is left to train")
+
+
+def test_every_setting_names_its_folder(proofs: None) -> None:
+    from prove_commands import settings_folder
+
+    asked = [
+        {"updates": 2_000},
+        {"updates": 6_000},
+        {"updates": 6_000, "pairs": 300},
+        {"minutes": 10.0, "updates": None},
+        {"minutes": 2.5, "updates": None},
+    ]
+    names = [str(settings_folder(Path("runs"), **each)) for each in asked]
+    assert names == [
+        "runs/updates-2000",
+        "runs/updates-6000",
+        "runs/updates-6000-pairs-300",
+        "runs/minutes-10",
+        "runs/minutes-2.5",
+    ]
+    assert settings_folder(Path("runs"), updates=None) == Path("runs")
