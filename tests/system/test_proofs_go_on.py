@@ -120,3 +120,17 @@ def test_every_setting_names_its_folder(proofs: None) -> None:
         "runs/minutes-2.5",
     ]
     assert settings_folder(Path("runs"), updates=None) == Path("runs")
+
+
+def test_a_search_of_too_few_trials_proves_nothing(
+    proofs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from prove_presets import Task, tell
+
+    task = Task("multi30k-1000", Path("a"), Path("b"), Path("c"), "en", "de", 1_000)
+    found = {"bleu": 10.0, "low": 9.0, "high": 11.0, "validation": 10.0, "options": ""}
+    found["signature"] = ""
+    assert tell(task, found, [found] * 20, 20)
+    assert not tell(task, found, [found] * 19, 20)
+    assert "only 19 of 20 trials count" in capsys.readouterr().out
+    assert not tell(task, found, [], 20)
