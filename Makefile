@@ -177,7 +177,7 @@ prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from En
 	$(BIN)/python benchmarks/prove_transfer.py
 
 .PHONY: prove-learning-curve
-prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four corpora, as train chooses (four hours; the same again resumes); needs INTERLINGUA_DATA
+prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four corpora and of 29,000 of one, as train chooses, and whether plan foretold it (hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_learning_curve.py
 
 .PHONY: prove-presets prove-quality

@@ -29,6 +29,12 @@ PROOFS = [
         "from-minutes-40-updates-20/pairs-200-minutes-60-updates-20/seed-1/transfer",
         id="transfer",
     ),
+    pytest.param(
+        "prove_learning_curve",
+        "--updates 20 --only captions --most-pairs 1000 --figure curve.png",
+        "updates-20/captions-1000/run",
+        id="learning-curve",
+    ),
 ]
 """Each script, flags that make it small, and where one of its runs is. The others' models are too large for a test, or write nothing of use
 after so few updates."""
@@ -101,6 +107,20 @@ def test_what_is_trained_is_not_trained_again(
     assert len(again) == second.stderr.count("nothing is left to train")
 
 
+@pytest.mark.slow
+def test_another_number_of_updates_begins_anew(data: Path) -> None:
+    flags = "--only captions --most-pairs 1000 --figure curve.png"
+    prove("prove_learning_curve", f"--updates 10 {flags}")
+    short = weights()
+    told = prove("prove_learning_curve", f"--updates 20 {flags}")
+    assert {path: weights()[path] for path in short} == short
+    assert "| 20, " in told.stdout
+    assert sorted(path.name for path in Path("runs").glob("updates-*")) == [
+        "updates-10",
+        "updates-20",
+    ]
+
+
 def test_every_setting_names_its_folder(proofs: None) -> None:
     from prove_commands import settings_folder
 
@@ -134,3 +154,37 @@ def test_a_search_of_too_few_trials_proves_nothing(
     assert not tell(task, found, [found] * 19, 20)
     assert "only 19 of 20 trials count" in capsys.readouterr().out
     assert not tell(task, found, [], 20)
+
+
+def test_bands_that_do_not_hold_are_counted(
+    proofs: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from prove_learning_curve import Corpus, Point, judge
+
+    counted = {
+        "pairs": 2_000,
+        "measured": 2_000,
+        "source_words": 20_000,
+        "target_words": 20_000,
+        "word_types": 4_000,
+        "characters": 60,
+        "shared_script": 0.9,
+        "familiarity": None,
+    }
+    corpus = Corpus("captions", Path("a"), Path("b"), Path("c"), ("en", "de"))
+
+    def point(bleu: float, familiar: float = 0.25) -> Point:
+        return Point(
+            corpus, 2_000, familiar, {"validation_bleu": bleu, "statistics": dict(counted)}
+        )
+
+    band = point(0.0).band
+    assert band is not None
+    good, bad = point((band.low + band.high) / 2), point(band.high + 1)
+    assert judge([good, good, good, good, bad])
+    assert not judge([good, good, good, bad])
+    assert "held 3 of 4 times" in capsys.readouterr().out
+    unlike = point(1.0, 0.01)  # of which nothing is foretold
+    assert unlike.band is None
+    assert judge([good, unlike, unlike])
+    assert not judge([unlike])
