@@ -29,6 +29,7 @@ __all__ = [
     "compare_bleu",
     "compared_over_seeds",
     "corpora",
+    "describe_commit",
     "describe_machine",
     "evaluate",
     "even_pairs",
@@ -255,10 +256,19 @@ def has_bfloat16() -> bool:
     return choose_dtype("auto", torch.device("cpu")) is torch.bfloat16
 
 
+def describe_commit() -> str | None:
+    """Return the commit of these files, with -dirty behind it where they were changed since; None where git knows of none."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    try:
+        told = subprocess.run(asked, cwd=RECORD.parent, capture_output=True, text=True)
+    except FileNotFoundError:  # no git here
+        return None
+    return told.stdout.strip() or None
+
+
 def record(title: str, command: str, table: str) -> None:
     """Put a section into ``RESULTS.md``, in place of an earlier one of that title."""
-    asked = ["git", "describe", "--always", "--dirty"]
-    commit = subprocess.run(asked, cwd=RECORD.parent, capture_output=True, text=True).stdout.strip()
+    commit = describe_commit() or "unknown"
     told = f"{date.today().isoformat()}, `{command}`, commit {commit}; {describe_machine()}."
     section = f"## {title}\n\n{told}\n\n{table.strip()}\n"
     before = RECORD.read_text(encoding="utf-8") if RECORD.exists() else _PREFACE

@@ -1,7 +1,9 @@
 """All figures of quality from little data, one proof after the other, in hours; the same command goes on where it was stopped.
 
-What is proved is not proved again; a proof that failed is tried again, and takes up what it has. Each is a script of its own, with
-its own folder in runs/, and can be run by itself. The end is one line a proof, and status 1 if a promise was not kept.
+What is proved is not proved again, unless --again names it; with each result stand the commit, the machine and the day, and a commit that
+is not the present one is pointed out. A proof that failed is tried again. Each is a script of its own, can be run by itself, and takes up
+the trainings that its folder runs/prove-NAME has, of whatever commit they are: remove it for new ones. The end is one line a proof, and
+status 1 if a promise was not kept.
 """
 
 import argparse
@@ -9,9 +11,11 @@ import json
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from prove_commands import corpora, describe_machine
+from prove_commands import corpora, describe_commit, describe_machine
 
 HERE = Path(__file__).parent
 PROOFS = {
@@ -32,30 +36,49 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-quality"))
     parser.add_argument("--only", choices=PROOFS, nargs="+", default=list(PROOFS))
-    parser.add_argument("--again", action="store_true", help="also what is proved already")
+    parser.add_argument("--again", choices=PROOFS, nargs="+", default=[], help="proved or not")
     flags = parser.parse_args()
     corpora()  # before anything is begun
-    print(describe_machine(), flush=True)
-    kept = flags.runs / "proved.json"
+    machine, commit = describe_machine(), describe_commit()
+    print(machine, flush=True)
+    kept = flags.runs / "results.json"
     flags.runs.mkdir(parents=True, exist_ok=True)
-    proved: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    proved: dict[str, dict[str, Any]] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     failed = []
     for name in flags.only:
-        if name in proved and not flags.again:
-            print(f"{name}: proved already, see {flags.runs / name}.txt")
+        if name in proved and name not in flags.again:
+            print(f"{name}: proved already, {in_words(proved[name], commit)}", flush=True)
             continue
         proved.pop(name, None)  # whatever becomes of it now
         kept.write_text(json.dumps(proved, indent=2) + "\n", encoding="utf-8")
         seconds, status = prove(name, flags.runs / f"{name}.txt")
         if status == 0:
-            proved[name] = round(seconds)
+            proved[name] = {
+                "seconds": round(seconds),
+                "commit": commit,
+                "machine": machine,
+                "date": date.today().isoformat(),
+            }
             kept.write_text(json.dumps(proved, indent=2) + "\n", encoding="utf-8")
         else:
             failed.append(name)
     for name in flags.only:
-        told = "NOT proved" if name in failed else f"proved in {proved[name] / 60:,.0f} minutes"
+        told = "NOT proved" if name in failed else f"proved {in_words(proved[name], commit)}"
         print(f"{name}: {told} ({flags.runs / name}.txt)")
     sys.exit(1 if failed else 0)
+
+
+def in_words(found: dict[str, Any], commit: str | None) -> str:
+    """Tell when, where and of what code a proof is, and whether that is another code than the present one of ``commit``."""
+    told = (
+        f"in {found['seconds'] / 60:,.0f} minutes on {found['date']}, at commit {found['commit'] or 'unknown'}, on "
+        f"{found['machine']}"
+    )
+    if commit is None or found["commit"] != commit:
+        told += f"; the present commit is {commit or 'unknown'}"
+    elif commit.endswith("-dirty"):
+        told += "; files may have changed since"
+    return told
 
 
 def prove(name: str, log: Path) -> tuple[float, int]:

@@ -4,10 +4,12 @@ With corpora of numbers in words; what the proofs say of real text takes hours t
 """
 
 import itertools
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -188,3 +190,78 @@ def test_bands_that_do_not_hold_are_counted(
     assert unlike.band is None
     assert judge([good, unlike, unlike])
     assert not judge([unlike])
+
+
+@pytest.fixture
+def quality(
+    proofs: None, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ModuleType:
+    """The script of all proofs, with one proof that writes down each time that it is run."""
+    import prove_quality
+
+    (tmp_path / "proof.py").write_text("open('times', 'a').write('I')\nprint('BLEU 42')\n")
+    monkeypatch.setattr(prove_quality, "PROOFS", {"some": str(tmp_path / "proof.py")})
+    monkeypatch.setattr(prove_quality, "describe_commit", lambda: "abc1234")
+    return prove_quality
+
+
+def times_proved(quality: ModuleType, monkeypatch: pytest.MonkeyPatch, *flags: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["prove_quality.py", *flags])
+    with pytest.raises(SystemExit) as ended:
+        quality.main()
+    assert ended.value.code == 0
+    return len(Path("times").read_text())
+
+
+def test_what_is_proved_says_at_which_commit_and_when(
+    quality: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert times_proved(quality, monkeypatch) == 1
+    kept = json.loads(Path("runs/prove-quality/results.json").read_text())["some"]
+    assert kept["commit"] == "abc1234"
+    assert kept["machine"] == quality.describe_machine()
+    capsys.readouterr()
+    assert times_proved(quality, monkeypatch) == 1
+    told = capsys.readouterr().out
+    assert f"some: proved already, in 0 minutes on {kept['date']}, at commit abc1234" in told
+    assert "the present commit" not in told
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ("def5678", "the present commit is def5678"),
+        (None, "the present commit is unknown"),
+    ],
+)
+def test_a_proof_of_another_commit_is_pointed_out_and_stays(
+    now: str | None,
+    said: str,
+    quality: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    times_proved(quality, monkeypatch)
+    monkeypatch.setattr(quality, "describe_commit", lambda: now)
+    assert times_proved(quality, monkeypatch) == 1
+    assert said in capsys.readouterr().out
+    assert times_proved(quality, monkeypatch, "--again", "some") == 2
+
+
+def test_changed_files_may_be_others_than_those_that_were_proved(
+    quality: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(quality, "describe_commit", lambda: "abc1234-dirty")
+    times_proved(quality, monkeypatch)
+    capsys.readouterr()
+    times_proved(quality, monkeypatch)
+    assert "files may have changed since" in capsys.readouterr().out
+
+
+def test_without_git_no_commit_is_known(
+    proofs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prove_commands import describe_commit
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert describe_commit() is None
