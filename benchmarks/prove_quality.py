@@ -19,6 +19,7 @@ from prove_commands import corpora, describe_commit, describe_machine
 
 HERE = Path(__file__).parent
 PROOFS = {
+    "adapt": "prove_adapt.py",
     "corrections": "prove_corrections.py",
     "finetune": "prove_finetune.py",
     "robustness": "prove_robustness.py",
