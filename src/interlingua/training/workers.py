@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import torch
 from torch import distributed, nn
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
@@ -144,8 +146,12 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
         return
     kind = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
-        distributed.init_process_group(kind, timeout=timedelta(seconds=patience))
-        yield Workers(distributed.get_rank(), size, patience)
+        store = _store_of_this_start(size, timedelta(seconds=patience))
+        rank = int(os.environ["RANK"])
+        distributed.init_process_group(
+            kind, store=store, rank=rank, world_size=size, timeout=timedelta(seconds=patience)
+        )
+        yield Workers(rank, size, patience)
     except (RuntimeError, distributed.DistError) as error:
         if not isinstance(error, distributed.DistError) and "gloo" not in str(error).lower():
             raise
@@ -156,3 +162,15 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+
+def _store_of_this_start(size: int, patience: timedelta) -> Store:
+    """Return where the processes tell each other their addresses.
+
+    ``torchrun`` keeps it when it starts lost processes anew, so that the quicker one would find where the slower one listened before it
+    died. All processes of one machine know the same number of restarts, and look under that; several machines count for themselves.
+    """
+    store, *_ = next(rendezvous("env://", timeout=patience))
+    if int(os.environ.get("LOCAL_WORLD_SIZE", "0")) < size:
+        return store
+    return PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
