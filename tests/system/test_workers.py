@@ -146,8 +146,11 @@ with join_workers(cpu, 60.0) as workers:
 """
 
 
-def run_script(script: str, processes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_script(
+    script: str, processes: int, *arguments: str, restarts: int = 0
+) -> subprocess.CompletedProcess[str]:
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    launcher.append(f"--max-restarts={restarts}")
     done = subprocess.run(
         [sys.executable, *launcher, "--no-python", sys.executable, "-c", script, *arguments],
         capture_output=True,
@@ -163,6 +166,31 @@ def test_each_process_keeps_its_part_of_a_divided_model() -> None:
     shares = [float(line) for line in run_script(MEASURE, 2).stdout.split()]
     assert len(shares) == 2
     assert all(share == pytest.approx(0.5, abs=0.02) for share in shares)
+
+
+LATE = """
+import os
+import sys
+import time
+import torch
+from torch import distributed
+from interlingua.training.workers import is_restarted, join_workers
+
+rank = int(os.environ["RANK"])
+if is_restarted() and rank == 1:
+    time.sleep(4)  # meanwhile the other one must not take the address of before for this one's
+with join_workers(torch.device("cpu"), 30.0) as workers:
+    told = torch.ones(1)
+    distributed.all_reduce(told)
+    if not is_restarted():
+        os._exit(rank)
+    sys.stdout.write(f"{told.item():g}\\n")
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_torchrun_starts_anew_meet_however_late_one_comes() -> None:
+    assert run_script(LATE, 2, restarts=1).stdout.split() == ["2", "2"]
 
 
 AGREE = """
