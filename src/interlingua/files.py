@@ -17,7 +17,7 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -27,12 +27,21 @@ from interlingua.errors import InterlinguaError, OutputError
 __all__ = [
     "clear_left_overs",
     "hold_folder",
+    "refuse_to_write_over",
     "remove_folder",
     "replace_file",
     "replace_folder",
     "temporary_neighbour",
     "write_text",
 ]
+
+
+def refuse_to_write_over(read: Iterable[Path], written: Iterable[Path]) -> None:
+    """Raise an OutputError if one of the files that are to be written is read."""
+    places = {path.resolve() for path in read}
+    for path in written:
+        if path.resolve() in places:
+            raise OutputError(f"{path}: is read from as well; write to another folder")
 
 
 @contextmanager

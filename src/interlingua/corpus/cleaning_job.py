@@ -5,7 +5,8 @@ from pathlib import Path
 
 from interlingua.corpus.pair_rules import BITS, CODES, Limits
 from interlingua.corpus.plain_sides import PlainSides
-from interlingua.errors import ConfigError, OutputError
+from interlingua.errors import ConfigError
+from interlingua.files import refuse_to_write_over
 
 __all__ = ["DEFAULT_RULES", "RULES", "CleaningJob"]
 
@@ -76,10 +77,10 @@ class CleaningJob:
             raise ConfigError(
                 "--repaired lists what is repaired; leave out --no-repair, and let the rule encoding apply"
             )
-        for path in (*self.outputs, *filter(None, [self.dropped_file, self.repaired_file])):
-            for given in (path for part in (self.corpus, *self.held_out) for path in part.named):
-                if path.resolve() == given.resolve():
-                    raise OutputError(f"{path}: is read from as well; write to another folder")
+        refuse_to_write_over(
+            (path for part in (self.corpus, *self.held_out) for path in part.named),
+            (*self.outputs, *filter(None, [self.dropped_file, self.repaired_file])),
+        )
 
     @property
     def repairs(self) -> bool:

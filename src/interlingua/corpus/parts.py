@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from interlingua.corpus.formats import PairReader
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.split import choose_held_back, rank_sources
-from interlingua.errors import CorpusError, OutputError
-from interlingua.files import replace_file
+from interlingua.errors import CorpusError
+from interlingua.files import refuse_to_write_over, replace_file
 
 __all__ = ["PartsWritten", "write_parts"]
 
@@ -63,10 +63,7 @@ def write_parts(
         part for part in _PARTS if part == "train" or {"valid": valid, "test": test}[part] != 0
     ]
     places = {part: [folder / f"{part}.{language}" for language in languages] for part in parts}
-    read = {path.resolve() for path in reader.paths}
-    for path in (path for part in parts for path in places[part]):
-        if path.resolve() in read:
-            raise OutputError(f"{path}: is read from as well; write to another folder")
+    refuse_to_write_over(reader.paths, (path for part in parts for path in places[part]))
     ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
     before = reader.files
     part_of = _choose_parts(ranks, valid, test)
