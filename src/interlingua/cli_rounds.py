@@ -215,10 +215,10 @@ def _check_begun(begun: dict[str, Any] | None, filtered: dict[str, Any]) -> None
         return
     for name, value in filtered.items():
         if begun[name] != value:
-            flag = f"--{name.replace('_', '-')}"
-            of = "without" if begun[name] is None else "with"
+            flag, before = f"--{name.replace('_', '-')}", begun[name]
+            how = f"without {flag}" if before is None else f"with {flag} {before}"
             raise ConfigError(
-                f"{begun['run']}: this training was begun {of} {flag}{'' if begun[name] is None else f' {begun[name]}'}; go on like that, as "
+                f"{begun['run']}: this training was begun {how}; go on like that, as "
                 "another one counts from the next training on, or remove the folder, which begins this one anew"
             )
 
