@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prove_commands import corpora, describe_machine, has_bfloat16, record
+from prove_commands import corpora, describe_machine, has_bfloat16, record, spread
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -539,11 +539,6 @@ def memory_and_limit(
             )
         )
     return facts
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Return the median and the extremes."""
-    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
 def table_of(rows: list[dict[str, Any]]) -> str:

@@ -43,6 +43,7 @@ __all__ = [
     "run",
     "run_json",
     "settings_folder",
+    "spread",
     "table",
     "translated",
 ]
@@ -254,6 +255,11 @@ def describe_machine() -> str:
 def has_bfloat16() -> bool:
     """Tell whether the processor multiplies in bfloat16; without such instructions torch takes minutes for a step."""
     return choose_dtype("auto", torch.device("cpu")) is torch.bfloat16
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return the median and the extremes."""
+    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
 def describe_commit() -> str | None:

@@ -3,6 +3,7 @@
 import statistics
 from typing import Any
 
+from prove_commands import spread
 from training_rows import LEAST_MFU, LEAST_SCALING, SMALL_CARD, Row
 
 System = tuple[str, str]
@@ -156,11 +157,6 @@ def ratios_of(ours: list[float], theirs: list[float]) -> list[float]:
     """Return how many times the speed of the other each round saw; none where the other did not run."""
     pairs = zip(ours, theirs, strict=True)
     return [mine / other if other else 0.0 for mine, other in pairs]
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Return the median and the extremes."""
-    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
 def table_of(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
