@@ -11,12 +11,46 @@ Shorter rows are filled up with the pad id at their end.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-__all__ = ["Batch", "make_batch", "pad_sources"]
+__all__ = ["Batch", "Rows", "make_batch", "pad_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Sequences of ids one after the other; thousands are put together without a look at each."""
+
+    ids: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> "Rows":
+        """Join sequences that are given one by one."""
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        every = chain.from_iterable(sequences)
+        return cls(np.fromiter(every, np.int64, int(lengths.sum())), lengths)
+
+    def padded(self, pad: int, *, end: int) -> Int[Tensor, "B L"]:
+        """Return each row with ``end`` behind it, filled up with ``pad``."""
+        return self._filled(pad, end, 0)
+
+    def shifted(self, pad: int, *, begin: int) -> Int[Tensor, "B L"]:
+        """Return each row with ``begin`` before it, filled up with ``pad``."""
+        return self._filled(pad, begin, 1)
+
+    def _filled(self, pad: int, symbol: int, first: int) -> Int[Tensor, "B L"]:
+        if not len(self.lengths):
+            raise ValueError("a batch needs at least one pair")
+        places = np.arange(self.lengths.max() + 1)
+        out = np.full((len(self.lengths), len(places)), pad, dtype=np.int64)
+        out[(places >= first) & (places < self.lengths[:, None] + first)] = self.ids
+        out[np.arange(len(out)), 0 if first else self.lengths] = symbol
+        return torch.from_numpy(out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +129,8 @@ class Batch:
 
 
 def make_batch(
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    sources: Sequence[Sequence[int]] | Rows,
+    targets: Sequence[Sequence[int]] | Rows,
     pair_ids: Sequence[int],
     *,
     source_pad: int,
@@ -110,17 +144,18 @@ def make_batch(
     Raises:
         ValueError: there are no pairs, or not as many targets or pair ids as sources.
     """
-    if not len(sources) == len(targets) == len(pair_ids):
+    read, write = (side if isinstance(side, Rows) else Rows.of(side) for side in (sources, targets))
+    if not len(read.lengths) == len(write.lengths) == len(pair_ids):
         raise ValueError(
-            f"{len(sources)} sources, {len(targets)} targets and {len(pair_ids)} pair ids "
+            f"{len(read.lengths)} sources, {len(write.lengths)} targets and {len(pair_ids)} pair ids "
             "do not make a batch"
         )
     return Batch(
-        source=pad_sources(sources, pad=source_pad, end=source_end),
-        target_in=_pad([[target_begin, *ids] for ids in targets], target_pad),
-        target_out=_pad([[*ids, target_end] for ids in targets], target_pad),
-        source_lengths=torch.tensor([len(ids) + 1 for ids in sources]),
-        target_lengths=torch.tensor([len(ids) + 1 for ids in targets]),
+        source=read.padded(source_pad, end=source_end),
+        target_in=write.shifted(target_pad, begin=target_begin),
+        target_out=write.padded(target_pad, end=target_end),
+        source_lengths=torch.from_numpy(read.lengths + 1),
+        target_lengths=torch.from_numpy(write.lengths + 1),
         pair_ids=tuple(pair_ids),
     )
 
@@ -131,11 +166,4 @@ def pad_sources(sources: Sequence[Sequence[int]], *, pad: int, end: int) -> Int[
     Raises:
         ValueError: there are no sources.
     """
-    return _pad([[*ids, end] for ids in sources], pad)
-
-
-def _pad(rows: list[list[int]], pad: int) -> Int[Tensor, "B L"]:
-    if not rows:
-        raise ValueError("a batch needs at least one pair")
-    width = max(len(row) for row in rows)
-    return torch.tensor([row + [pad] * (width - len(row)) for row in rows], dtype=torch.int64)
+    return Rows.of(sources).padded(pad, end=end)

@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from interlingua.batching.batch import Rows
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
 
@@ -98,6 +99,17 @@ class Shards:
     def target(self, index: int) -> Ids:
         """Return the target ids of pair ``index``."""
         return self._cut("target_ids", "target_offsets", index)
+
+    def rows(self, side: str, indices: Row) -> Rows:
+        """Return the ids of several pairs, of the ``source`` or the ``target``, one after the other."""
+        offsets = self._rows[f"{side}_offsets"]
+        starts = offsets[indices].astype(np.int64)
+        lengths = offsets[indices + 1].astype(np.int64) - starts
+        ends = lengths.cumsum()
+        places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            starts - ends + lengths, lengths
+        )
+        return Rows(self._rows[f"{side}_ids"][places], lengths)
 
     def line(self, index: int) -> int:
         """Return the line of pair ``index``, counted through the files of the corpus from 1."""

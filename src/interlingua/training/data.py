@@ -9,7 +9,7 @@ from typing import overload
 
 import numpy as np
 
-from interlingua.batching.batch import Batch, make_batch
+from interlingua.batching.batch import Batch, Rows, make_batch
 from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
@@ -153,19 +153,23 @@ class TrainingData:
 
     def batch(self, indices: np.ndarray, epoch: int) -> Batch:
         """Pad the pairs at ``indices`` into one batch."""
-        pair_ids = [int(index) for index in indices]
-        sources, targets = zip(*(self._ids(index, epoch) for index in pair_ids), strict=True)
+        pair_ids = indices.tolist()
         guessed: list[list[bool]] = []
-        if self.masking is not None:
-            hidden = [
-                self.masking.apply(ids, epoch=epoch, pair=index)
-                for ids, index in zip(sources, pair_ids, strict=True)
-            ]
-            sources, guessed = tuple(ids for ids, _ in hidden), [marks for _, marks in hidden]
+        if self._are_stored:
+            read, write = (self.shards.rows(side, indices) for side in ("source", "target"))
+        else:
+            sources, targets = zip(*(self._ids(index, epoch) for index in pair_ids), strict=True)
+            if self.masking is not None:
+                hidden = [
+                    self.masking.apply(ids, epoch=epoch, pair=index)
+                    for ids, index in zip(sources, pair_ids, strict=True)
+                ]
+                sources, guessed = tuple(ids for ids, _ in hidden), [marks for _, marks in hidden]
+            read, write = Rows.of(sources), Rows.of(targets)
         batch = make_batch(
-            sources,
-            targets,
-            tuple(pair_ids),
+            read,
+            write,
+            pair_ids,
             source_pad=self.tokenizers.source.pad_id,
             source_end=self.tokenizers.source.end_id,
             target_pad=self.tokenizers.target.pad_id,
@@ -173,6 +177,11 @@ class TrainingData:
             target_end=self.tokenizers.target.end_id,
         )
         return batch.guessing(guessed, self.tokenizers.target.pad_id) if guessed else batch
+
+    @property
+    def _are_stored(self) -> bool:
+        """Whether the ids of every epoch are those of the shards."""
+        return not (self.sampling or self.noise or self.masking or self.writes_on)
 
     def _ids(self, index: int, epoch: int) -> tuple[list[int], list[int]]:
         source, target = self._both_ids(index, epoch)
