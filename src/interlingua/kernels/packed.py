@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.batching.batch import Batch
-from interlingua.kernels import native
+from interlingua.kernels import devices
 from interlingua.kernels.packing import Packed, pack
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy, projected_r_drop
 from interlingua.kernels.sublayers import (
@@ -27,6 +27,7 @@ from interlingua.kernels.sublayers import (
     Embed,
     FeedForwardProducts,
     How,
+    Key,
     Noise,
     Norm,
     Product,
@@ -42,7 +43,7 @@ from interlingua.model.positions import SinusoidalPositions
 from interlingua.model.residual import Residual
 from interlingua.model.transformer import Transformer
 
-__all__ = ["can_pack", "packed_loss"]
+__all__ = ["can_pack", "draw_keys", "loss_of_packed", "packed_loss", "packed_sides"]
 
 _OUR_PARTS = {
     *(Transformer, Encoder, EncoderLayer, Decoder, DecoderLayer, MultiHeadAttention, FeedForward),
@@ -54,17 +55,15 @@ _OUR_PARTS = {
 def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> TypeGuard[Transformer]:
     """Tell whether ``packed_loss`` computes what this model computes.
 
-    It does so for the paper's model on a CPU: of our own parts, without hooks, normalised after or before each sublayer.
+    It does so for the paper's model where there are kernels: of our own parts, without hooks, normalised after or before each sublayer.
     """
     return (
         type(model) is Transformer
-        and device.type == "cpu"
-        and dtype in native.DTYPES
         and model.architecture.activation == "relu"
         and _has_the_last_norms(model)
         and all(_is_ours(part) for part in model.modules() if part is not model.output)
         and all(parameter.dtype == torch.float32 for parameter in model.parameters())
-        and native.is_available()
+        and devices.is_available(device, dtype)
     )
 
 
@@ -75,7 +74,7 @@ def packed_loss(
 
     Args:
         model: one that ``can_pack``.
-        batch: what it should learn.
+        batch: what it should learn; in main memory, wherever the model is, so that padding is left behind there.
         epsilon: label smoothing.
         dtype: of matrix products and of what is kept between them.
         alpha: above 0, the batch passes twice: see ``projected_r_drop``.
@@ -84,15 +83,40 @@ def packed_loss(
         ValueError: lengths that do not fit the width of the batch.
         IndexError: an id that is not in the vocabulary.
     """
+    device = model.output.weight.device
+    source, target, wanted = (
+        side.to(device) for side in packed_sides(model, batch, twice=alpha > 0.0)
+    )
+    return loss_of_packed(model, source, target, wanted, epsilon, dtype, alpha, _keys())
+
+
+def packed_sides(
+    model: Transformer, batch: Batch, *, twice: bool = False
+) -> tuple[Packed, Packed, Packed]:
+    """Return what is read, what is written so far, and what should be written next; with ``twice`` the first two passes of it."""
     source_words = model.source_embedding.table.num_embeddings
     target_words = model.target_embedding.table.num_embeddings
     wanted = pack(batch.target_out, batch.target_lengths, target_words)
-    if alpha:
+    if twice:
         batch = batch.twice()
     source = pack(batch.source, batch.source_lengths, source_words)
-    target = pack(batch.target_in, batch.target_lengths, target_words)
-    with torch.autocast("cpu", enabled=False):
-        step = _Step(dtype, model.architecture.norm)
+    return source, pack(batch.target_in, batch.target_lengths, target_words), wanted
+
+
+def loss_of_packed(
+    model: Transformer,
+    source: Packed,
+    target: Packed,
+    wanted: Packed,
+    epsilon: float,
+    dtype: torch.dtype,
+    alpha: float,
+    keys: Iterator[Key],
+) -> Float[Tensor, ""]:
+    """Return the loss of sides that lie where the model is; ``keys`` decide what dropout drops, two for each place of it."""
+    device = model.output.weight.device
+    with torch.autocast(device.type, enabled=False):
+        step = _Step(dtype, model.architecture.norm, keys)
         x = step.embed(model.source_embedding, source)
         for layer in model.encoder.layers:
             assert isinstance(layer, EncoderLayer)
@@ -145,10 +169,10 @@ class _Step:
     normalises them on their way.
     """
 
-    def __init__(self, dtype: torch.dtype, norm: str) -> None:
+    def __init__(self, dtype: torch.dtype, norm: str, keys: Iterator[Key]) -> None:
         self.dtype = dtype
         self.pre = norm == "pre"
-        self.keys = _keys()
+        self.keys = keys
 
     def embed(self, part: TokenEmbedding, side: Packed) -> Tensor:
         positions = part.positions(0, side.longest)
@@ -205,10 +229,14 @@ class _Step:
         return next(self.keys), next(self.keys), threshold, 2**32 / (2**32 - threshold)
 
 
+def draw_keys() -> list[int]:
+    """Draw some keys from torch's generator."""
+    return torch.randint(2**32, (128,)).tolist()
+
+
 def _keys() -> Iterator[int]:
-    """Draw keys from torch's generator, many at a time."""
     while True:
-        yield from torch.randint(2**32, (128,)).tolist()
+        yield from draw_keys()
 
 
 def _is_ours(part: nn.Module) -> bool:

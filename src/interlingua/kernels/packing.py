@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 __all__ = ["Packed", "pack"]
 
@@ -30,6 +31,15 @@ class Packed:
     count: int
     longest: int
 
+    def to(self, device: torch.device) -> "Packed":
+        """Return the same on ``device``."""
+        if device == self.ids.device:
+            return self
+        ids, places, offsets = (
+            each.to(device, non_blocking=True) for each in (self.ids, self.places, self.offsets)
+        )
+        return Packed(ids, places, offsets, self.count, self.longest)
+
 
 def pack(ids: Int[Tensor, "B L"], lengths: Int[Tensor, "B"], vocabulary: int) -> Packed:
     """Leave the padding out; the kernels rely on what is checked here.
@@ -38,19 +48,17 @@ def pack(ids: Int[Tensor, "B L"], lengths: Int[Tensor, "B"], vocabulary: int) ->
         ValueError: lengths that do not fit the width of the batch.
         IndexError: an id that is not in the vocabulary.
     """
-    columns = torch.arange(ids.size(1), dtype=torch.int32).expand_as(ids)
-    real = columns < lengths[:, None]
-    flat = ids[real]
-    count = flat.numel()
-    if count != int(lengths.sum()):
-        raise ValueError(f"lengths up to {int(lengths.max())} in a batch of width {ids.size(1)}")
-    if count and not 0 <= int(flat.min()) <= int(flat.max()) < vocabulary:
+    given, each = ids.numpy(), lengths.numpy()
+    flat = given[np.arange(given.shape[1]) < each[:, None]]
+    count = len(flat)
+    offsets = np.concatenate(([0], each.cumsum())).astype(np.int32)
+    if count != offsets[-1]:
+        raise ValueError(f"lengths up to {each.max()} in a batch of width {given.shape[1]}")
+    if count and not 0 <= flat.min() <= flat.max() < vocabulary:
         raise IndexError(f"an id is outside the vocabulary of {vocabulary} entries")
     rows = -(-count // ROWS) * ROWS
-    return Packed(
-        ids=nn.functional.pad(flat, (0, rows - count), value=-1),
-        places=nn.functional.pad(columns[real], (0, rows - count)),
-        offsets=nn.functional.pad(lengths.cumsum(0, dtype=torch.int32), (1, 0)),
-        count=count,
-        longest=ids.size(1),
-    )
+    filled, places = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.int32)
+    filled[:count] = flat
+    places[:count] = np.arange(count, dtype=np.int32) - np.repeat(offsets[:-1], each)
+    each_token, each_place, ends = map(torch.from_numpy, (filled, places, offsets))
+    return Packed(each_token, each_place, ends, count, given.shape[1])

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from interlingua.kernels import native
+from interlingua.kernels import devices
 from interlingua.kernels.matrix_products import product
 
 __all__ = ["projected_cross_entropy", "projected_r_drop"]
@@ -141,18 +141,19 @@ def _into_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Return the loss, summed, and its gradient, which may lie where the logits were."""
     epsilon, alpha = weights
-    if logits.device.type == "cpu" and logits.dtype in native.DTYPES and native.is_available():
-        losses = torch.empty(len(targets), dtype=torch.float32)
+    device, low = logits.device, logits.dtype
+    if devices.is_available(device, low) and (alpha is None or device.type == "cpu"):
+        losses = torch.empty(len(targets), dtype=torch.float32, device=device)
         sizes = len(targets), logits.size(1)
         if alpha is None:
-            call = native.function("cross_entropy", logits.dtype)
+            call = devices.function("cross_entropy", device, low)
             call(*sizes, logits, targets, epsilon, int(wanted), losses)
         else:
-            call = native.function("r_drop", logits.dtype)
+            call = devices.function("r_drop", device, low)
             second = logits[len(targets) :]
             call(*sizes, logits, second, targets, epsilon, alpha, int(wanted), losses)
         return losses.sum(), logits
-    low, none = logits.dtype, targets[:, None] < 0
+    none = targets[:, None] < 0
     log_p = logits.to(exact).view(-1, len(targets), logits.size(1)).log_softmax(-1)
     target = targets.clamp(min=0)[:, None].expand(len(log_p), -1, 1)
     share = 1.0 / len(log_p)

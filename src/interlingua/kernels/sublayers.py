@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from interlingua.kernels import native
+from interlingua.kernels.devices import function
 from interlingua.kernels.matrix_products import product
 from interlingua.kernels.packing import Packed
 
@@ -19,12 +19,15 @@ __all__ = [
     "Embed",
     "FeedForwardProducts",
     "How",
+    "Key",
     "Noise",
     "Norm",
     "Product",
 ]
 
-Noise = tuple[int, int, int, float]
+Key = int | Tensor
+"""32 bits; on a card it may be where they lie."""
+Noise = tuple[Key, Key, int, float]
 """Two keys, the threshold below which a draw of 32 bits drops, and the scale of what is kept."""
 
 
@@ -58,8 +61,9 @@ class Embed(torch.autograd.Function):
         noise: Noise,
         dtype: torch.dtype,
     ) -> Tensor:
-        out = torch.empty(len(side.ids), table.size(1), dtype=dtype)
-        native.function("embed_forward", dtype)(
+        device = table.device
+        out = torch.empty(len(side.ids), table.size(1), dtype=dtype, device=device)
+        function("embed_forward", device, dtype)(
             *out.shape, side.ids, side.places, table, positions.float(), scale, *noise, out
         )
         ctx.side, ctx.scale, ctx.noise, ctx.words = side, scale, noise, len(table)
@@ -69,8 +73,8 @@ class Embed(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad = grad.contiguous()
-        table = torch.zeros(ctx.words, grad.size(1), dtype=torch.float32)
-        native.function("embed_backward", grad.dtype)(
+        table = grad.new_zeros(ctx.words, grad.size(1), dtype=torch.float32)
+        function("embed_backward", grad.device, grad.dtype)(
             *grad.shape, ctx.side.ids, grad, ctx.scale, *ctx.noise, table
         )
         return table, *[None] * 5
@@ -104,9 +108,9 @@ class Attention(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(q, kv, query_bias, key_bias, value_bias)
         ctx.how = how
-        out = torch.empty(len(q), how.value_width, dtype=q.dtype)
-        out[how.side.count :] = 0
-        native.function("attention_forward", q.dtype)(
+        out = q.new_empty(len(q), how.value_width)
+        _clear(out, how.side)
+        function("attention_forward", q.device, q.dtype)(
             *_described(how, q, kv, (query_bias, key_bias, value_bias)), out, out.stride(0)
         )
         return out
@@ -117,17 +121,24 @@ class Attention(torch.autograd.Function):
         grad, how = grad.contiguous(), ctx.how
         q, kv, *biases = ctx.saved_tensors
         grad_q = torch.empty_like(q)
-        grad_q[how.side.count :] = 0
+        _clear(grad_q, how.side)
         grad_kv = None
         if kv is not None:
             grad_kv = torch.empty_like(kv)
-            grad_kv[how.other.count :] = 0
-        grad_biases = [torch.zeros_like(bias) for bias in biases]
-        native.function("attention_backward", grad.dtype)(
+            _clear(grad_kv, how.other)
+        widths = [len(bias) for bias in biases]
+        grad_biases = biases[0].new_zeros(sum(widths)).split(widths)
+        function("attention_backward", grad.device, grad.dtype)(
             *_described(how, q, kv, biases),
             *(grad, grad.stride(0), grad_q, *_views(grad_q, grad_kv, how.key_width), *grad_biases),
         )
         return grad_q, grad_kv, *grad_biases, None
+
+
+def _clear(x: Tensor, side: Packed) -> None:
+    """Write zeros behind the last token; the kernels of a card do so themselves, as only the card may know where that is."""
+    if x.device.type == "cpu":
+        x[side.count :] = 0
 
 
 def _described(how: How, q: Tensor, kv: Tensor | None, biases: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -157,8 +168,8 @@ class AddNorm(torch.autograd.Function):
         noise: Noise,
     ) -> Tensor:
         out, normal = torch.empty_like(x), torch.empty_like(x)
-        inverse = torch.empty(len(x), dtype=torch.float32)
-        native.function("add_norm_forward", x.dtype)(
+        inverse = x.new_empty(len(x), dtype=torch.float32)
+        function("add_norm_forward", x.device, x.dtype)(
             *x.shape, x, y, bias, *noise, gain, shift, epsilon, out, normal, inverse
         )
         ctx.save_for_backward(normal, inverse, gain)
@@ -172,8 +183,8 @@ class AddNorm(torch.autograd.Function):
         grad = grad.contiguous()
         grad_x = torch.empty_like(grad)
         grad_y = torch.empty_like(grad) if ctx.noise[2] else None
-        grad_gain, grad_shift, grad_bias = torch.zeros(3, grad.size(1), dtype=torch.float32)
-        native.function("add_norm_backward", grad.dtype)(
+        grad_gain, grad_shift, grad_bias = grad.new_zeros(3, grad.size(1), dtype=torch.float32)
+        function("add_norm_backward", grad.device, grad.dtype)(
             *grad.shape,
             *(grad, normal, inverse, *ctx.noise, gain, grad_x, grad_y),
             *(grad_gain, grad_shift, grad_bias),
@@ -190,8 +201,8 @@ class Norm(torch.autograd.Function):
         ctx: Any, x: Tensor, gain: Tensor, shift: Tensor, epsilon: float, dtype: torch.dtype
     ) -> Tensor:
         out, normal = torch.empty_like(x, dtype=dtype), torch.empty_like(x, dtype=dtype)
-        inverse = torch.empty(len(x), dtype=torch.float32)
-        native.function("norm_forward", dtype)(
+        inverse = x.new_empty(len(x), dtype=torch.float32)
+        function("norm_forward", x.device, dtype)(
             *x.shape, x, gain, shift, epsilon, out, normal, inverse
         )
         ctx.save_for_backward(normal, inverse, gain)
@@ -203,8 +214,8 @@ class Norm(torch.autograd.Function):
         normal, inverse, gain = ctx.saved_tensors
         grad = grad.contiguous()
         grad_x = torch.empty_like(grad, dtype=torch.float32)
-        grad_gain, grad_shift = torch.zeros(2, grad.size(1), dtype=torch.float32)
-        native.function("norm_backward", grad.dtype)(
+        grad_gain, grad_shift = grad.new_zeros(2, grad.size(1), dtype=torch.float32)
+        function("norm_backward", grad.device, grad.dtype)(
             *grad.shape, grad, normal, inverse, gain, grad_x, grad_gain, grad_shift
         )
         return grad_x, grad_gain, grad_shift, None, None
@@ -216,7 +227,7 @@ class Add(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, bias: Tensor, noise: Noise) -> Tensor:
         out = torch.empty_like(x)
-        native.function("add_forward", y.dtype)(*x.shape, x, y, bias, *noise, out)
+        function("add_forward", y.device, y.dtype)(*x.shape, x, y, bias, *noise, out)
         ctx.noise, ctx.dtype = noise, y.dtype
         return out
 
@@ -225,8 +236,9 @@ class Add(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad = grad.contiguous()
         grad_y = torch.empty_like(grad, dtype=ctx.dtype)
-        grad_bias = torch.zeros(grad.size(1), dtype=torch.float32)
-        native.function("add_backward", ctx.dtype)(*grad.shape, grad, *ctx.noise, grad_y, grad_bias)
+        grad_bias = grad.new_zeros(grad.size(1), dtype=torch.float32)
+        add_backward = function("add_backward", grad.device, ctx.dtype)
+        add_backward(*grad.shape, grad, *ctx.noise, grad_y, grad_bias)
         return grad, grad_y, grad_bias, None
 
 
@@ -239,7 +251,7 @@ class FeedForwardProducts(torch.autograd.Function):
     ) -> Tensor:
         inner, outer = inner.to(x.dtype), outer.to(x.dtype)
         hidden = product(x, inner.T)
-        native.function("relu_forward", x.dtype)(*hidden.shape, hidden, bias, *noise)
+        function("relu_forward", x.device, x.dtype)(*hidden.shape, hidden, bias, *noise)
         ctx.save_for_backward(x, hidden, inner, outer)
         ctx.scale = noise[3]
         return product(hidden, outer.T)
@@ -250,8 +262,8 @@ class FeedForwardProducts(torch.autograd.Function):
         x, hidden, inner, outer = ctx.saved_tensors
         grad_outer = _weight_gradient(grad, hidden)
         grad_hidden = product(grad, outer)
-        grad_bias = torch.zeros(hidden.size(1), dtype=torch.float32)
-        native.function("relu_backward", x.dtype)(
+        grad_bias = hidden.new_zeros(hidden.size(1), dtype=torch.float32)
+        function("relu_backward", x.device, x.dtype)(
             *hidden.shape, hidden, grad_hidden, ctx.scale, grad_bias
         )
         return (

@@ -13,10 +13,13 @@ from torch.nn.parallel import DistributedDataParallel
 from interlingua.batching.batch import Batch
 from interlingua.config import TrainingConfig
 from interlingua.hardware import autocast
+from interlingua.kernels.captured import CapturedStep
+from interlingua.kernels.packed import can_pack
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.dividing import whole
 from interlingua.training.lack_of_memory import halves, is_lack_of_memory
 from interlingua.training.objective import batch_loss
+from interlingua.training.optimizer import Adam
 from interlingua.training.workers import Workers
 
 __all__ = ["GradientOfUpdate", "Measured"]
@@ -56,6 +59,15 @@ class GradientOfUpdate:
             objective if self.shared else workers.wrap(objective, device, divided=config.shard)
         )
         self.say = say
+        self.captured = self._capturing(device, dtype)
+        """On a graphics card: what starts a whole step at once."""
+
+    def _capturing(self, device: torch.device, dtype: torch.dtype) -> CapturedStep | None:
+        config = self.config
+        is_usual = self.workers.size == 1 and not (config.plain or config.r_drop)
+        if device.type != "cuda" or not is_usual or not can_pack(self.model, device, dtype):
+            return None
+        return CapturedStep(self.model, config.label_smoothing, dtype, self.say)
 
     def compute(self, batches: list[Batch], seed: int) -> Measured:
         """Compute, clip, and report; a batch that does not fit into memory is halved until it does.
@@ -71,44 +83,73 @@ class GradientOfUpdate:
         while True:
             torch.manual_seed(seed + self.workers.rank)
             try:
-                losses = self._backward(shares, num_tokens)
+                found = self._backward(shares, num_tokens)
                 break
             except (RuntimeError, MemoryError) as error:
                 if not is_lack_of_memory(error) or not (self.workers.size == 1 or self.shared):
                     raise
-            self.model.zero_grad(set_to_none=True)
+            if self.captured:
+                self.captured.forget(for_good=True)
+            self.clear()
             shares = self._with_the_largest_halved(shares)
-        return self._measure(batches, losses)
+        return self._measure(batches, shares, found)
 
-    def _backward(self, shares: list["_Share"], num_tokens: int) -> list[float]:
-        """Add up gradients; return the loss of each batch in this process, by its place."""
+    def _backward(self, shares: list["_Share"], num_tokens: int) -> Tensor:
+        """Add up gradients; return the loss of each share, which a graphics card may still be computing."""
         found: list[Tensor] = []
         for number, share in enumerate(shares, start=1):
+            if self.captured:
+                found.append(self.captured.backward(share.batch, share.weight / num_tokens))
+                continue
             with self._alone_until(number == len(shares)):
                 weight = share.weight * self.workers.size / num_tokens
                 loss = self.objective(share.batch) * weight
                 loss.backward()
             found.append(loss.detach())
             del loss  # and with it all that its gradient needed
-        losses = [0.0] * (1 + max(share.place for share in shares))
-        # Read only here: a graphics card is not waited for between the batches.
-        for share, one in zip(shares, torch.stack(found).tolist(), strict=True):
-            losses[share.place] += one / self.workers.size
-        return losses
+        return torch.stack(found)
 
-    def _measure(self, batches: list[Batch], losses: list[float]) -> Measured:
+    def _measure(self, batches: list[Batch], shares: list["_Share"], found: Tensor) -> Measured:
         """Bring the gradients of all processes together, clip them, and find what is no finite number."""
-        total = self.workers.total(sum(losses))
         limit = self.config.clip_norm or float("inf")
-        if self.shared:
-            norm = self.shared.average(limit)
+        if self.captured:
+            norm: float | Tensor = self.captured.run("clip", lambda: self._clip(limit))
         else:
-            norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), limit)))
+            norm = self.shared.average(limit) if self.shared else whole(self._clip(limit))
+        # Read only here: a graphics card is not waited for while there is something to be started on it.
+        norm = float(norm)
+        losses = [0.0] * (1 + max(share.place for share in shares))
+        for share, one in zip(shares, found.tolist(), strict=True):
+            losses[share.place] += one / self.workers.size
+        total = self.workers.total(sum(losses))
         if total < float("inf") and norm < float("inf"):
             return Measured(total, norm)
         wrong = [self.workers.agree(float(not abs(loss) < float("inf"))) for loss in losses]
         named = [batch for batch, is_wrong in zip(batches, wrong, strict=True) if is_wrong]
         return Measured(total, norm, tuple(i for b in named or batches for i in b.pair_ids))
+
+    def _clip(self, limit: float) -> Tensor:
+        return nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+
+    def take(self, optimizer: Adam, learning_rate: float) -> None:
+        """Have ``optimizer`` update the weights."""
+        if self.captured is None:
+            optimizer.step(learning_rate)
+            return
+        rate = self.captured.rate.fill_(learning_rate)
+
+        def update() -> Tensor:
+            optimizer.step(rate)
+            return rate
+
+        self.captured.run("update", update)
+
+    def clear(self) -> None:
+        """Begin the next update without a gradient."""
+        if self.captured:
+            self.captured.clear()
+        else:
+            self.model.zero_grad(set_to_none=True)
 
     def _share(self, batch: Batch) -> tuple[Batch, float]:
         """Return this process's rows and their weight; if it has none, a row that counts nothing and keeps step with the others."""
@@ -171,16 +212,21 @@ class _Objective(nn.Module):
         self.config = config
         self.device = device
         self.dtype = dtype
+        self.packs: bool | None = None
+        """Whether kernels take the model over; found out with the first batch, when everything that watches it is in place."""
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the loss of ``batch``, summed over its target tokens."""
+        if self.packs is None:
+            self.packs = can_pack(self.model, self.device, self.dtype)
         with autocast(self.device, self.dtype):
             return batch_loss(
                 self.model,
-                batch.to(self.device),
+                batch,
                 self.config.label_smoothing,
                 alpha=self.config.r_drop,
                 plain=self.config.plain,
+                packs=self.packs,
             )
 
     if TYPE_CHECKING:

@@ -215,7 +215,7 @@ class Trainer:
                 hopeless = self._leave_out(step, measured)
             else:
                 self.rate = self.learning_rate(step)
-                self.optimizer.step(self.rate)
+                self.gradient.take(self.optimizer, self.rate)
                 self._follow(step)
                 self.state = replace(self.state, skipped_in_a_row=0)
             self.state = replace(
@@ -231,7 +231,7 @@ class Trainer:
             self.is_whole = hopeless is None
         if hopeless:
             raise hopeless
-        self.learner.zero_grad(set_to_none=True)
+        self.gradient.clear()
         return measured
 
     @property

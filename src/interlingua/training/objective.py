@@ -9,23 +9,34 @@ from interlingua.hardware import product_dtype
 from interlingua.kernels.packed import can_pack, packed_loss
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy, projected_r_drop
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.transformer import Transformer
 
 __all__ = ["batch_loss", "label_smoothed_cross_entropy", "r_drop"]
 
 
 def batch_loss(
-    model: EncoderDecoder, batch: Batch, epsilon: float, *, alpha: float = 0.0, plain: bool = False
+    model: EncoderDecoder,
+    batch: Batch,
+    epsilon: float,
+    *,
+    alpha: float = 0.0,
+    plain: bool = False,
+    packs: bool | None = None,
 ) -> Float[Tensor, ""]:
     """Return the loss of one batch, summed over its target tokens; padding never reaches the output layer.
 
     With an ``alpha`` above 0 the batch passes twice, under different dropout: see :func:`r_drop`.
 
     ``plain`` computes with the model as it stands in ``model/``; otherwise kernels take over what they can, and the
-    result is the same.
+    result is the same. The batch comes in main memory, wherever the model is. ``packs`` is what :func:`can_pack` said of
+    this model before, as it looks at every part of it.
     """
-    dtype = product_dtype(batch.source.device)
-    if not plain and can_pack(model, batch.source.device, dtype):
+    device = next(model.parameters()).device
+    dtype = product_dtype(device)
+    if not plain and (can_pack(model, device, dtype) if packs is None else packs):
+        assert isinstance(model, Transformer)
         return packed_loss(model, batch, epsilon, dtype, alpha)
+    batch = batch.to(device)
     targets = batch.target_out[batch.target_out != model.target_pad]
     if alpha:
         batch = batch.twice()

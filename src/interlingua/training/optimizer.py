@@ -40,8 +40,11 @@ class Adam:
         """Of each parameter that was ever updated: ``step``, and the running means ``exp_avg`` and ``exp_avg_sq``."""
 
     @torch.no_grad()
-    def step(self, learning_rate: float) -> None:
-        """Update all parameters that have a gradient; where they are shared, all processes must ask for it, and wait for each other."""
+    def step(self, learning_rate: float | Tensor) -> None:
+        """Update all parameters that have a gradient; where they are shared, all processes must ask for it, and wait for each other.
+
+        The rate may lie on the card of the parameters, for a step that is captured.
+        """
         for parameters, weight_decay in self.groups:
             updated: dict[Tensor, Tensor] = {p: p.grad for p in parameters if p.grad is not None}
             states = {parameter: self._state_of(parameter) for parameter in updated}

@@ -20,7 +20,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.errors import InterlinguaError, ModelError
 from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
-from interlingua.kernels import native
+from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import restrict
@@ -362,9 +362,7 @@ class _Run:
             return "plain references"
         if self.trainer.learner is not self.trainer.model:
             return f"weights divided among {self.workers.size} processes"
-        if self.trainer.device.type != "cpu":
-            return "torch alone"
-        return native.describe()
+        return devices.describe(self.trainer.device)
 
     def _take_start(self, start: Start) -> None:
         """Begin with the weights of another model, which are then validated before anything is learnt, or with its encoder."""

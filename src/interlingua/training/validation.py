@@ -225,7 +225,7 @@ class Validator:
         device = self.translator.device
         try:
             with autocast(device, self.dtype):
-                return float(batch_loss(model, batch.to(device), 0.0, plain=self.plain))
+                return float(batch_loss(model, batch, 0.0, plain=self.plain))
         except (RuntimeError, MemoryError) as error:
             if not is_lack_of_memory(error):
                 raise
