@@ -9,6 +9,8 @@ NODE_READY := tests/javascript/node_modules/.ready
 BROWSER_READY := $(VENV)/.browser-ready
 # An environment of its own: LibreTranslate pins older versions of what is used here.
 LIBRETRANSLATE := .venv-libretranslate
+# Beside the environment and not in it: 1 GB for one file of tests.
+TRITON := .triton
 # One process of tests a core, one thread each; a process that runs out of tests takes over some of another's.
 SPREAD := --numprocesses logical --dist worksteal
 
@@ -59,6 +61,14 @@ test-runtimes: runtimes ## exports opened by transformers.js in Node.js, by Chro
 test-browser: $(BROWSER_READY) ## the page in Chromium, on a desk and on a phone (minutes)
 	INTERLINGUA_REQUIRE_RUNTIMES=1 $(BIN)/python -m pytest -q -m runtime tests/browser
 
+$(TRITON)/.ready: $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps --target $(TRITON) triton==3.9.0
+	@touch $@
+
+.PHONY: test-card
+test-card: $(TRITON)/.ready ## the kernels of graphics cards, by Triton's interpreter on any processor (two minutes, 1 GB)
+	PYTHONPATH=$(TRITON) TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --noconftest tests/parity/test_card_kernels.py
+
 check: $(READY) ## format, lint, types, imports, spelling, and that every test can be collected
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -87,7 +97,7 @@ build: $(READY) ## wheel and sdist in dist/
 	$(BIN)/python -m build
 
 clean: ## remove the environment and everything that was built; runs/ stays
-	rm -rf $(VENV) $(LIBRETRANSLATE) .benchmarks build dist docs/api .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
+	rm -rf $(VENV) $(LIBRETRANSLATE) $(TRITON) .benchmarks build dist docs/api .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
 
 bench-training: $(READY) ## training speed beside its peers, hours, or with FLAGS="--rows small"; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py $(FLAGS)
