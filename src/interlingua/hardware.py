@@ -60,7 +60,8 @@ def choose_device(name: str | torch.device) -> torch.device:
     try:
         if processes > 1 and device.type == "cuda":
             device = torch.device("cuda", own)
-            torch.cuda.set_device(device)
+        if device.type == "cuda" and device.index is not None:
+            torch.cuda.set_device(device)  # where Triton starts its kernels
         torch.ones(1, device=device).item()
     except (RuntimeError, AssertionError, AttributeError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -129,7 +129,7 @@ def test_runs_repeat_bit_for_bit() -> None:
 class CalledAgain:
     """What stands for a graph where there is no card: the same kernels on the same memory."""
 
-    def __init__(self, function: Callable[[], Tensor], _: object) -> None:
+    def __init__(self, function: Callable[[], Tensor], *_: object) -> None:
         self.replay = function
 
 
@@ -137,7 +137,7 @@ class CalledAgain:
 def _with_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     if INTERPRETED:
         monkeypatch.setattr(captured, "_Graph", CalledAgain)
-        monkeypatch.setattr(CapturedStep, "may_capture", True, raising=False)
+        monkeypatch.setattr(torch.cuda, "Stream", lambda _: None)
         monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
 
@@ -166,6 +166,34 @@ def test_a_captured_step_is_that_of_its_kernels_one_by_one() -> None:
     assert len(step.steps) == len(
         {captured._Shape.of(*packed_sides(model, b), most=256) for b in batches[1:]}
     )
+
+
+@computed
+@pytest.mark.usefixtures("_with_graphs")
+def test_captured_memory_is_given_back_where_it_is_short() -> None:
+    torch.manual_seed(0)
+    model = build(replace(SMALL, encoder_layers=1, decoder_layers=1, dropout=0.3)).to(DEVICE)
+    model.encoder.layers.append(model.encoder.layers[0])  # a layer that comes twice draws twice
+    step = CapturedStep(model, 0.1, torch.float32, lambda _: None)
+    step.may_capture = True
+    batch = random_batch(random.Random(1), 40, most=6)
+    step.backward(batch, 1.0)
+    step.clear()
+    assert len(step.steps) == 1
+    assert all(p.grad is not None and not p.grad.any() for p in step.parameters)
+    assert step.forget(for_good=True)
+    assert not step.forget()
+    step.backward(batch, 1.0)
+    assert not step.steps
+    step.clear()
+    assert all(p.grad is None for p in step.parameters)
+
+
+def test_shapes_of_batches_are_few() -> None:
+    sizes = {captured._up(number, 8, 128) for number in range(1, 65_536)}
+    assert len(sizes) < 80
+    for number in range(1, 65_536, 7):
+        assert number <= captured._up(number, 8, 128) <= max(128, number * 9 / 8 + 128)
 
 
 def on_device(model: Transformer, batch: Batch, dtype: torch.dtype) -> dict[str, torch.Tensor]:

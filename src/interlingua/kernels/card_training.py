@@ -719,7 +719,7 @@ def _how(
 ) -> dict[str, Any]:
     """Return what attention is compiled for: tiles no larger than the longest sentence needs, or than a small card has room for."""
     wide = q.element_size() * max(_block(key_width), _block(value_width))
-    block = min(64 if wide <= 128 else 32 if wide <= 512 else 16, _block(longest))
+    block = min(64 if wide <= 128 else 32 if wide <= 256 else 16, _block(longest))
     return {
         "HEADS": heads,
         "KEY_WIDTH": key_width,

@@ -6,7 +6,7 @@ import torch
 
 from interlingua.kernels import card, native
 
-__all__ = ["describe", "function", "is_available"]
+__all__ = ["describe", "function", "has_room", "is_available"]
 
 
 def is_available(device: torch.device, dtype: torch.dtype) -> bool:
@@ -16,6 +16,11 @@ def is_available(device: torch.device, dtype: torch.dtype) -> bool:
     if device.type == "cuda":
         return card.is_available()
     return device.type == "cpu" and native.is_available()
+
+
+def has_room(device: torch.device, dtype: torch.dtype, head: int) -> bool:
+    """Tell whether attention with heads of this width fits: a card of 99 KB of shared memory holds tiles of 512 bytes a row."""
+    return device.type != "cuda" or dtype.itemsize * head <= 512
 
 
 def function(name: str, device: torch.device, dtype: torch.dtype) -> Callable[..., None]:

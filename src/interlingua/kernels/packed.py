@@ -60,6 +60,9 @@ def can_pack(model: nn.Module, device: torch.device, dtype: torch.dtype) -> Type
     return (
         type(model) is Transformer
         and model.architecture.activation == "relu"
+        and devices.has_room(
+            device, dtype, max(model.architecture.query_width, model.architecture.value_width)
+        )
         and _has_the_last_norms(model)
         and all(_is_ours(part) for part in model.modules() if part is not model.output)
         and all(parameter.dtype == torch.float32 for parameter in model.parameters())

@@ -59,15 +59,24 @@ class GradientOfUpdate:
             objective if self.shared else workers.wrap(objective, device, divided=config.shard)
         )
         self.say = say
-        self.captured = self._capturing(device, dtype)
+        self.device = device
+        self.dtype = dtype
+        self.captured: CapturedStep | None = None
         """On a graphics card: what starts a whole step at once."""
+        self.is_begun = False
 
-    def _capturing(self, device: torch.device, dtype: torch.dtype) -> CapturedStep | None:
-        config = self.config
-        is_usual = self.workers.size == 1 and not (config.plain or config.r_drop)
-        if device.type != "cuda" or not is_usual or not can_pack(self.model, device, dtype):
-            return None
-        return CapturedStep(self.model, config.label_smoothing, dtype, self.say)
+    def _begin(self) -> None:
+        """Find out how to compute, when everything that watches the model is in place."""
+        self.is_begun = True
+        usual = self.workers.size == 1 and not (self.config.plain or self.config.r_drop)
+        on_card = usual and self.device.type == "cuda"
+        if on_card and can_pack(self.model, self.device, self.dtype):
+            smoothing = self.config.label_smoothing
+            self.captured = CapturedStep(self.model, smoothing, self.dtype, self.say)
+
+    def release(self, *, for_good: bool = False) -> bool:
+        """Give back memory that only makes the next steps faster; return whether there was any."""
+        return self.captured is not None and self.captured.forget(for_good=for_good)
 
     def compute(self, batches: list[Batch], seed: int) -> Measured:
         """Compute, clip, and report; a batch that does not fit into memory is halved until it does.
@@ -78,6 +87,8 @@ class GradientOfUpdate:
         Raises:
             TrainingError: even a single pair does not fit.
         """
+        if not self.is_begun:
+            self._begin()
         shares = [_Share(place, *self._share(batch)) for place, batch in enumerate(batches)]
         num_tokens = sum(batch.num_target_tokens for batch in batches)
         while True:
@@ -88,10 +99,10 @@ class GradientOfUpdate:
             except (RuntimeError, MemoryError) as error:
                 if not is_lack_of_memory(error) or not (self.workers.size == 1 or self.shared):
                     raise
-            if self.captured:
-                self.captured.forget(for_good=True)
+            released = self.release(for_good=True)
             self.clear()
-            shares = self._with_the_largest_halved(shares)
+            if not released:
+                shares = self._with_the_largest_halved(shares)
         return self._measure(batches, shares, found)
 
     def _backward(self, shares: list["_Share"], num_tokens: int) -> Tensor:

@@ -23,6 +23,7 @@ from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
+from interlingua.training.lack_of_memory import is_lack_of_memory
 from interlingua.training.meter import Meter
 from interlingua.training.metrics_log import MetricsLog, append_record
 from interlingua.training.optimizer import Adam, moments_of, restore_moments
@@ -97,6 +98,7 @@ class Trainer:
                 parameter.copy_(checkpoint.weights[name])
             for name, parameter in self._mean_weights().items():
                 parameter.copy_(checkpoint.moments[f"mean/{name}"])
+        self.gradient.release()  # captured steps know where the old moments lie
         restore_moments(self.optimizer, self.learner, checkpoint.moments)
         self.state = TrainState.read(checkpoint.step, checkpoint.state)
         self.saved = self.state
@@ -301,7 +303,7 @@ class Trainer:
         def validate() -> None:
             self._gather()
             with self.workers.first_alone():
-                measured = validator.measure(self.judged) if self.workers.is_first else None
+                measured = self._measured(validator) if self.workers.is_first else None
             seen = list(validator.samples(self.judged, measured[1])) if measured else []
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
@@ -340,9 +342,19 @@ class Trainer:
                 batches, cursor = next(supply)
                 self.update(batches, cursor, partial(self._record, meter))
                 meter.show()
+            self.gradient.release()
             if until is None and self.state.validated != self.state.step:
                 self._end(stop, store, validate)
         return reason
+
+    def _measured(self, validator: Validator) -> tuple[Validation, list[str]] | None:
+        """Validate; where memory is short, without what makes the next updates faster."""
+        try:
+            return validator.measure(self.judged)
+        except (RuntimeError, MemoryError) as error:
+            if not is_lack_of_memory(error) or not self.gradient.release(for_good=True):
+                raise
+        return validator.measure(self.judged)
 
     def _end(self, stop: StopSignal, store: CheckpointStore, validate: Callable[[], None]) -> None:
         """Validate the last update, which saves it; if the run is told to stop, before or meanwhile, save it only."""
