@@ -42,6 +42,7 @@ apidoc_modules = [
     }
 ]
 autodoc_typehints = "signature"
+autodoc_mock_imports = ["triton"]  # comes with torch for graphics cards only
 autodoc_member_order = "bysource"
 autodoc_use_type_comments = False
 autodoc_inherit_docstrings = False
