@@ -101,6 +101,7 @@ class CapturedStep:
     def clear(self) -> None:
         """Begin the next update without a gradient: zeros where graphs write, nothing where there are none."""
         if self.may_capture is False:
+            self.gradients = []  # which would keep their memory
             self.model.zero_grad(set_to_none=True)
         elif found := [p.grad for p in self.parameters if p.grad is not None]:
             torch._foreach_zero_(found)
