@@ -85,6 +85,16 @@ def assert_equal(found: dict[str, Tensor], wanted: dict[str, Tensor], tolerance:
         assert (found[name] - b).abs().max() <= tolerance * max(1.0, float(b.abs().max())), name
 
 
+def assert_as_near(
+    packed: dict[str, Tensor], plain: dict[str, Tensor], truth: dict[str, Tensor]
+) -> None:
+    """Hold that ``packed`` is about as near to the truth as ``plain``, which is of the same arithmetic."""
+    for name, b in truth.items():
+        scale = b.norm() + 1e-6
+        mine, theirs = (packed[name] - b).norm() / scale, (plain[name] - b).norm() / scale
+        assert mine <= 2.0 * theirs + 0.02, name
+
+
 @pytest.mark.parametrize("case", range(50))
 def test_loss_and_gradients_are_those_of_the_plain_model(case: int) -> None:
     chance = random.Random(case)
@@ -244,10 +254,7 @@ def test_in_bfloat16_gradients_are_as_near_to_the_truth_as_those_of_autocast(nor
     with torch.autocast("cpu", torch.bfloat16):
         loss = batch_loss(model, batch, 0.1, plain=True)
     plain = gradients(model, loss)
-    for name, b in truth.items():
-        scale = b.norm() + 1e-6
-        mine, theirs = (packed[name] - b).norm() / scale, (plain[name] - b).norm() / scale
-        assert mine <= 2.0 * theirs + 0.02, name
+    assert_as_near(packed, plain, truth)
 
 
 def test_what_a_batch_mate_or_padding_is_does_not_matter() -> None:
