@@ -46,7 +46,14 @@ def test_gaps_are_filled_and_a_translator_begins_from_there(
     tune = f"{PAIRS} --run-dir tuned --start.new-language true"
     tune += " --start.new-pieces 40"
     run(f"train --init-from filled {tune} {SENTENCE_RUN} --training.steps 5")
-    assert "against the starting model" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "against the starting model" in told.out
+    assert "as it is another task" in told.err
+    fills = [
+        json.loads(Path(f"{name}/model/config.json").read_text()).get("fills_gaps")
+        for name in ("filled", "tuned")
+    ]
+    assert fills == [True, None]
 
 
 def test_an_epoch_has_other_gaps_and_a_validation_the_same_ones(place: Path) -> None:

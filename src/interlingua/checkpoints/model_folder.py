@@ -69,6 +69,8 @@ class LoadedModel:
     """The pairs of languages that it knows, if it needs to be told which; the first is ``source_lang`` to ``target_lang``."""
     sentence_directions: tuple[Direction, ...] = ()
     """Of such a model, the direction of each of the sentences."""
+    fills_gaps: bool = False
+    """It was taught to fill gaps in text, and not to translate."""
 
     def towards(self, direction: Direction) -> "LoadedModel":
         """Return the same model for one pair of languages: the tag of its target stands before every source.
@@ -144,6 +146,8 @@ def save_model_folder(
     }
     if loaded.directions:
         config["directions"] = [[each.source, each.target] for each in loaded.directions]
+    if loaded.fills_gaps:
+        config["fills_gaps"] = True
     with replace_folder(folder, check=read_back) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
         write_tensors(new / "model.safetensors", weights)
@@ -218,6 +222,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         tuple(pair for pair, _ in sentences),
         directions,
         tuple(each for _, each in sentences if each is not None) if directions else (),
+        fills_gaps=config.get("fills_gaps") is True,
     )
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "choose_model",
     "choose_tokenization",
     "most_updates",
+    "usual_dropout",
     "usual_sizes",
 ]
 
@@ -350,7 +351,7 @@ def _choose_sizes(
         if corpus.is_rules:
             reasons.append("model.norm = pre: rules are learnt sooner and more surely")
     if model.dropout is None:
-        dropout = _dropout(corpus)
+        dropout = usual_dropout(corpus)
         update["dropout"] = dropout
         why = "the less text, the more"
         if corpus.is_rules:
@@ -365,7 +366,8 @@ def _preset(corpus: CorpusStatistics, *, on_gpu: bool) -> Literal["tiny", "small
     return "base" if corpus.pairs >= (300_000 if on_gpu else 3_000_000) else "small"
 
 
-def _dropout(corpus: CorpusStatistics) -> float:
+def usual_dropout(corpus: CorpusStatistics) -> float:
+    """Return the dropout for so much text."""
     if corpus.is_rules:
         return 0.0
     if corpus.pairs >= 1_000_000:

@@ -1,4 +1,7 @@
-"""Choices for a run that begins with a model: what the model decides, and how to learn on without forgetting at once."""
+"""Choices for a run that begins with a model: what the model decides, and how to learn on without forgetting at once.
+
+What learns another task, a language that the model does not know or translation after filling gaps, has more to learn and nothing to keep.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,13 +9,15 @@ from dataclasses import replace
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
 from interlingua.corpus.parallel import read_parallel
+from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.errors import ConfigError
-from interlingua.model.architecture import AnyArchitecture, fields_of
+from interlingua.model.architecture import fields_of
 from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.adapting import freeze, restrict
+from interlingua.training.automatic import usual_dropout
 from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.directions_of_run import symbols_of
@@ -32,8 +37,8 @@ _KINDS = ("bpe", "unigram", "wordpiece", "word", "char")
 _FREE = ("preset", "dropout", "attention_dropout", "activation_dropout")
 _WIDTH = 256
 """The learning rates below are for this d_model, and fall with the root of it, as the paper's does."""
-_PEAK, _PEAK_OF_ADAPTERS = 5e-4, 3e-3
-_PASSES = 10
+_PEAK, _PEAK_OF_ANOTHER_TASK, _PEAK_OF_ADAPTERS = 5e-4, 1e-3, 3e-3
+_PASSES, _PASSES_OF_ANOTHER_TASK = 10, 40
 _FEWEST_STEPS, _MOST_STEPS = 200, 20_000
 
 
@@ -147,18 +152,25 @@ def _tokenization(
     return asked.model_copy(update=own)
 
 
+def learns_another_task(config: RunConfig, start: Start) -> bool:
+    """Tell whether what the model does so far is not what it is to learn."""
+    return config.start.new_language or (start.fills_gaps and not config.corpus.denoise)
+
+
 def choose_fine_tuning(
     config: RunConfig,
     start: Start,
+    corpus: CorpusStatistics,
     *,
     target_tokens: int,
     batches_an_epoch: Callable[[int], int],
 ) -> tuple[RunConfig, list[str]]:
-    """Choose a training that is short and gentle; return it with the reasons.
+    """Choose a training that is short and gentle, unless it learns another task; return it with the reasons.
 
     Args:
         config: the configuration, with all that it inherits.
         start: the model.
+        corpus: what the choices look at.
         target_tokens: target tokens of one epoch, end symbols included.
         batches_an_epoch: tells how many batches of so many padded tokens make one epoch.
     """
@@ -177,7 +189,8 @@ def choose_fine_tuning(
     epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
     update = {
         "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
-        "training": config.training.model_copy(update=_length(config, sizes, epoch, reasons)),
+        "model": _dropout(config, start, corpus, reasons),
+        "training": config.training.model_copy(update=_length(config, start, epoch, reasons)),
         "start": _adapter(config, reasons),
     }
     return config.model_copy(update=update), reasons
@@ -193,8 +206,9 @@ def _sizes_of(config: RunConfig, start: Start) -> object:
             raise ConfigError(
                 f"model.{name} = {_in_words(wanted)}: {start.model} is of the kind {kind}, which has none; leave it out"
             )
+    is_open = {"dropout"} if learns_another_task(config, start) else set()
     for name, value in (start.architecture.to_dict() | {"kind": kind}).items():
-        if name not in type(asked).model_fields:
+        if name not in type(asked).model_fields or name in is_open:
             continue
         wanted = getattr(asked, name)
         if name in asked.model_fields_set and wanted is not None:
@@ -220,31 +234,42 @@ def _max_length(config: RunConfig, start: Start) -> int:
     return asked.max_length
 
 
-def _length(
-    config: RunConfig, sizes: AnyArchitecture, epoch: float, reasons: list[str]
-) -> dict[str, object]:
+def _dropout(
+    config: RunConfig, start: Start, corpus: CorpusStatistics, reasons: list[str]
+) -> object:
+    """Choose the dropout where the model does not decide it: what it had, or what the new text asks for if that is more."""
+    if config.model.dropout is not None:
+        return config.model
+    before, usual = start.architecture.dropout, usual_dropout(corpus)
+    if usual > before:
+        reasons.append(
+            f"model.dropout = {usual}: {start.model} had {before:g}; the less text, the more"
+        )
+    return config.model.model_copy(update={"dropout": max(before, usual)})
+
+
+def _length(config: RunConfig, start: Start, epoch: float, reasons: list[str]) -> dict[str, object]:
     """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
-    training = config.training
+    training, is_another = config.training, learns_another_task(config, start)
+    passes = _PASSES_OF_ANOTHER_TASK if is_another else _PASSES
     update: dict[str, object] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None and training.minutes is None:
-        steps = min(_MOST_STEPS, max(_FEWEST_STEPS, round(_PASSES * epoch)))
-        reasons.append(
-            f"training.steps = {steps:,}: {steps / epoch:.0f} passes; the model knows the languages already, and "
-            "longer training on a small corpus learns it by heart"
-        )
-    update["steps"] = steps
-    steps = steps or max(_FEWEST_STEPS, round(_PASSES * epoch))
-    if training.peak_learning_rate is None:
-        has_adapter = config.start.lora_rank is not None
-        peak = (_PEAK_OF_ADAPTERS if has_adapter else _PEAK) * (_WIDTH / sizes.d_model) ** 0.5
-        update["peak_learning_rate"] = float(f"{peak:.2g}")
+        steps = min(_MOST_STEPS, max(_FEWEST_STEPS, round(passes * epoch)))
         why = (
-            "an adapter begins at nothing and takes larger steps than the weights themselves"
-            if has_adapter
-            else "a fraction of what trained it, so that what it knows is not overwritten"
+            "it is another task than that of the model"
+            if is_another
+            else "the model knows the languages already, and longer training on a small corpus learns it by heart"
+        )
+        reasons.append(f"training.steps = {steps:,}: {steps / epoch:.0f} passes; {why}")
+    update["steps"] = steps
+    steps = steps or max(_FEWEST_STEPS, round(passes * epoch))
+    if training.peak_learning_rate is None:
+        peak, why = _peak(config, is_another=is_another)
+        update["peak_learning_rate"] = float(
+            f"{peak * (_WIDTH / start.architecture.d_model) ** 0.5:.2g}"
         )
         reasons.append(f"training.peak_learning_rate = {update['peak_learning_rate']:g}: {why}")
     if training.schedule is None:
@@ -258,10 +283,22 @@ def _length(
             f"training.warmup_steps = {update['warmup_steps']:,}: Adam begins without its running means"
         )
     if training.validate_every is None:
-        update["validate_every"] = min(2_000, max(20, steps // 10))
+        update["validate_every"] = min(2_000, max(20, steps // (20 if is_another else 10)))
     if training.patience is None:
-        update["patience"] = 5
+        update["patience"] = 10 if is_another else 5
     return update
+
+
+def _peak(config: RunConfig, *, is_another: bool) -> tuple[float, str]:
+    """Return the highest learning rate for the width that the numbers are for, and why it is that."""
+    if config.start.lora_rank is not None:
+        return (
+            _PEAK_OF_ADAPTERS,
+            "an adapter begins at nothing and takes larger steps than the weights themselves",
+        )
+    if is_another:
+        return _PEAK_OF_ANOTHER_TASK, "higher than to learn on, as it is another task"
+    return _PEAK, "a fraction of what trained it, so that what it knows is not overwritten"
 
 
 def _adapter(config: RunConfig, reasons: list[str]) -> object:

@@ -289,6 +289,7 @@ def _choose_rest(
         config, reasons = choose_fine_tuning(
             config,
             start,
+            statistics,
             target_tokens=data.target_tokens,
             batches_an_epoch=data.count_batches,
         )

@@ -81,6 +81,7 @@ class SavedForm:
             sentences=tuple(pair for pair, _ in kept),
             directions=prepared.directions,
             sentence_directions=tuple(each for _, each in kept if each is not None),
+            fills_gaps=prepared.config.corpus.denoise > 0.0,
         )
         save_model_folder(prepared.folder.model, loaded, weights, card)
 

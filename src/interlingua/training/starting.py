@@ -68,6 +68,8 @@ class Start:
     """The pairs of languages of a model of several."""
     part: Literal["model", "encoder"] = "model"
     """What the run takes of it: all, or the encoder with what it reads."""
+    fills_gaps: bool = False
+    """It was taught to fill gaps in text, and not to translate."""
 
     @property
     def is_whole(self) -> bool:
@@ -116,6 +118,7 @@ def read_start(
         max_length=loaded.max_length,
         decoding=loaded.decoding.model_dump(mode="json"),
         directions=loaded.directions,
+        fills_gaps=loaded.fills_gaps,
     )
     return start, loaded
 
