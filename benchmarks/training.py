@@ -5,7 +5,8 @@ pads its own batches in the step, and is timed by the same clock. Rounds are int
 a ratio is taken within a round, and the median over rounds is reported with its spread. Beside them each round times the
 step's matrix products alone, which ours cannot pass. Each row is recorded as soon as it is measured.
 
-With --device cuda the rows of a graphics card are measured instead, with 25,000 tokens a side, and the peer is transformers as this Python has it.
+With --device cuda the rows of a graphics card are measured instead, with 25,000 tokens a side, and the peer is transformers as this Python has it. Each
+system is started once there, and waits while another one is measured; on a processor each round starts it anew.
 Ours trains base once more there with the memory of a small card.
 
 Ends with status 0 if every "must" was measured and met; with --rows, if those of these rows were. A row is not met where ours failed in any round, or
@@ -15,12 +16,12 @@ a peer in every kind of arithmetic.
 import argparse
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from training_rows import (
     Peer,
     Row,
 )
+from training_systems import System, SystemFailed, error_of
 from training_verdict import (
     Rounds,
     all_met,
@@ -148,8 +150,9 @@ def command_of(flags: list[str]) -> str:
 
 def how_rows(arguments: argparse.Namespace) -> str:
     """Say how the systems of a row were run."""
+    processes = "kept from round to round" if arguments.device == "cuda" else "new in each round"
     return (
-        f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, {arguments.steps} updates, each timed when it is made once more; "
+        f"{arguments.threads} threads, {arguments.rounds} interleaved rounds, processes {processes}, {arguments.steps} updates, each timed when it is made once more; "
         f"a peer that came to less than {arguments.near:.0%} of the fastest one in the first round ran once"
     )
 
@@ -251,14 +254,6 @@ def flops_of(size: str, batches: Path, steps: int) -> float:
     return 3 * total
 
 
-def peak_of(row: Row, threads: int) -> float:
-    """Measure the machine's best matrix products in the row's environment, in FLOP a second."""
-    command = [sys.executable, str(HERE / "peers" / "peak.py"), str(threads), row.ours]
-    environment = os.environ | dict(row.environment)
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return float(done.stdout)
-
-
 def pythons_of_peers(device: str) -> dict[str, Path]:
     """Return the Python of each peer: of an environment of its own, or on a graphics card this one, which has its torch."""
     if device == "cuda":
@@ -291,31 +286,41 @@ def size_of_torch() -> str:
     return size
 
 
-def run(
+def system_of(
     python: Path, script: str, row: Row, mode: str, batches: Path, arguments: argparse.Namespace
-) -> dict[str, Any]:
-    """Run one system once and return what it measured; a system that fails counts as nothing, and says why."""
+) -> System:
+    """Return one system of a row, which is not started yet."""
     command = [
         *(str(python), str(HERE / "peers" / script), str(batches), row.size, mode),
         *map(str, (arguments.threads, arguments.steps)),
     ]
+    return started_by(command, row, arguments)
+
+
+def peak_of(row: Row, arguments: argparse.Namespace) -> System:
+    """Return what measures the machine's best matrix products in the row's environment, in FLOP a second."""
+    script = HERE / "peers" / "peak.py"
+    return started_by(
+        [sys.executable, str(script), str(arguments.threads), row.ours], row, arguments
+    )
+
+
+def started_by(command: list[str], row: Row, arguments: argparse.Namespace) -> System:
+    """Return what a command starts in the row's environment, and once for all rounds on a graphics card."""
+    environment = dict(row.environment) | {"OMP_NUM_THREADS": str(arguments.threads)}
+    return System(command, environment, arguments.patience, is_kept=arguments.device == "cuda")
+
+
+def run(name: str, row: Row, mode: str, system: System) -> dict[str, Any]:
+    """Have one system measure once and return what it found; one that fails counts as nothing, and says why."""
     started = time.time()
-    environment = os.environ | dict(row.environment)
-    environment |= {"OMP_NUM_THREADS": str(arguments.threads), "BENCH_STARTED": str(started)}
-    limit = arguments.patience
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment, timeout=limit
-        )
-        failed = error_of(done.stderr) if done.returncode != 0 else None
-    except subprocess.TimeoutExpired:
-        failed = f"stopped after {limit:g} s"
-    if failed:
-        tell(f"  {script} {mode}: failed: {failed}")
-        return {"tokens_a_second": 0.0, "failed": failed}
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        found: dict[str, Any] = system.measure()
+    except SystemFailed as failure:
+        tell(f"  {name} {mode}: failed: {failure}")
+        return {"tokens_a_second": 0.0, "failed": str(failure)}
     tell(
-        f"  {row.name:12} {script:22} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
+        f"  {row.name:12} {name:28} {mode:14} {found['tokens_a_second']:8,.0f} tokens/s  "
         f"{found['peak_bytes'] / 1e6:6,.0f} MB  loss {found['loss']:.3f}  "
         f"start {found['start_seconds']:.0f} s, warm-up {found['warmup_seconds']:.0f} s "
         f"({time.time() - started:.0f} s in all)"
@@ -323,46 +328,49 @@ def run(
     return found
 
 
-def error_of(stderr: str) -> str:
-    """Return the last error that a program told of, or its last line; what torchrun says of its processes is no reason."""
-    told = re.findall(r"^(?:\[rank\d+\]: )?([\w.]*Error\b.*)", stderr, re.MULTILINE)
-    reasons = [line for line in told if "ChildFailedError" not in line]
-    return (reasons or stderr.strip().splitlines() or ["no message"])[-1]
-
-
 def measure_row(
     row: Row, batches: Path, pythons: dict[str, Path], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Run all systems of one row in a first round, and those that could be the best peer in the others."""
-    systems = {
+    mine, ours = Path(sys.executable), ("Interlingua", row.ours)
+    scripts = {
         (name, mode): (python, PEERS[name].script)
         for name, python in pythons.items()
         for mode in PEERS[name].modes
         if row.peers == "all" or mode.startswith(row.peers)
+    } | {ours: (mine, "ours.py")}
+    systems = {
+        (name, mode): system_of(*script, row, mode, batches, arguments)
+        for (name, mode), script in scripts.items()
     }
-    ours = ("Interlingua", row.ours)
-    systems[ours] = (Path(sys.executable), "ours.py")
+    peak = peak_of(row, arguments)
+    products = system_of(mine, "products.py", row, row.ours, batches, arguments)
     rounds: Rounds = {system: [] for system in systems}
     contenders = list(systems)
     flops = flops_of(row.size, batches, arguments.steps)
-    used, products = [], []
-    for _ in range(arguments.rounds):
-        peak = peak_of(row, arguments.threads)
-        products.append(run(Path(sys.executable), "products.py", row, row.ours, batches, arguments))
-        for system in contenders:
-            python, script = systems[system]
-            rounds[system].append(run(python, script, row, system[1], batches, arguments))
-        seconds = rounds[ours][-1].get("seconds")
-        used.append(flops / seconds / peak if seconds else 0.0)
-        contenders = near_best(rounds, ours, arguments.near)
-    found = summarise(row, rounds, products, used, arguments.near)
+    used, alone = [], []
+    with ExitStack() as kept:
+        for system in (peak, products, *systems.values()):
+            kept.callback(system.end)
+        for _ in range(arguments.rounds):
+            most = peak.measure()
+            tell(f"  {row.name:12} large products: {most / 1e12:,.3f} TFLOP/s")
+            alone.append(run("products alone", row, row.ours, products))
+            for name, mode in contenders:
+                rounds[name, mode].append(run(name, row, mode, systems[name, mode]))
+            seconds = rounds[ours][-1].get("seconds")
+            used.append(flops / seconds / most if seconds else 0.0)
+            contenders = near_best(rounds, ours, arguments.near)
+            for other in systems.keys() - contenders:
+                systems[other].end()
+    found = summarise(row, rounds, alone, used, arguments.near)
     if arguments.device == "cuda" and row.size == "base":
         held = replace(
             row, environment=(*row.environment, ("BENCH_CARD_BYTES", f"{SMALL_CARD:.0f}"))
         )
-        found["small_card"] = run(
-            Path(sys.executable), "ours.py", held, row.ours, batches, arguments
-        )
+        small = system_of(mine, "ours.py", held, row.ours, batches, arguments)
+        found["small_card"] = run("Interlingua, a small card", held, row.ours, small)
+        small.end()
     for failure in found["failures"]:
         tell(f"  not met: {row.name}: {failure}")
     return found

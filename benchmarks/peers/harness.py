@@ -3,6 +3,7 @@
 Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
 ``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded. With BENCH_DEVICE=cuda in the environment
 all of it computes on a graphics card, with BENCH_CARD_BYTES of its memory if that is set; BENCH_STARTED is when whoever starts it did so, in seconds since 1970.
+With BENCH_KEPT=1 it measures once for each line that it is sent, and ends with its input.
 """
 
 import json
@@ -10,7 +11,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +88,11 @@ def wait() -> None:
         torch.cuda.synchronize()
 
 
+def rounds() -> Iterable[object]:
+    """Return what to go through to measure as often as is asked for: once, or for each line of standard input."""
+    return sys.stdin if os.environ.get("BENCH_KEPT") else [None]
+
+
 def peak_bytes() -> int:
     """Return the largest memory that was held: of the process, or by torch on the graphics card."""
     if DEVICE == "cuda":
@@ -121,25 +127,27 @@ def measure(
         step(batch)
     wait()
     warm = time.perf_counter()
-    seconds, tokens, losses = 0.0, 0, []
-    for batch in batches:
-        started = time.perf_counter()
-        losses.append(step(batch))
-        wait()
-        seconds += time.perf_counter() - started
-        tokens += sum(len(ids) + 1 for ids in batch[1])
-    found = {
-        "tokens_a_second": tokens / seconds,
-        "seconds": seconds,
-        "tokens": tokens,
-        "loss": sum(losses) / len(losses),
-        "peak_bytes": peak_bytes(),
-        "start_seconds": start_seconds,
-        "warmup_seconds": warm - ready,
-        "torch": torch.__version__,
-        **more,
-    }
-    report(json.dumps(found))
+    tokens = sum(len(ids) + 1 for batch in batches for ids in batch[1])
+    for _ in rounds():
+        seconds, losses = 0.0, []
+        for batch in batches:
+            started = time.perf_counter()
+            losses.append(step(batch))
+            wait()
+            seconds += time.perf_counter() - started
+        found = {
+            "tokens_a_second": tokens / seconds,
+            "seconds": seconds,
+            "tokens": tokens,
+            "loss": sum(losses) / len(losses),
+            "peak_bytes": peak_bytes(),
+            "start_seconds": start_seconds,
+            "warmup_seconds": warm - ready,
+            "torch": torch.__version__,
+            **more,
+        }
+        report(json.dumps(found))
+        sys.stdout.flush()
 
 
 def train(

@@ -49,3 +49,18 @@ def test_our_trainer_and_an_ordinary_loop_are_timed_on_the_same_tokens(batches: 
         assert (
             EARLIER < found["start_seconds"] < EARLIER + 120
         )  # from the start, not from an import
+
+
+def test_a_kept_system_measures_for_each_line_that_it_is_sent(batches: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PEERS / "ours.py"), str(batches), "tiny", "fp32", "1", "2"],
+        env={**os.environ, "BENCH_KEPT": "1"},
+        input="\n\n\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    losses = [json.loads(line)["loss"] for line in done.stdout.splitlines()]
+    assert len(losses) == 3
+    assert losses[0] > losses[1] > losses[2]

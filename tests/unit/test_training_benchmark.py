@@ -141,6 +141,59 @@ def test_the_reason_of_a_process_is_told_not_what_torchrun_says_of_it() -> None:
     assert error_of("") == "no message"
 
 
+COUNTS = """
+import os, sys
+count = 0
+for _ in sys.stdin if os.environ.get("BENCH_KEPT") else [None]:
+    count += 1
+    print("a library says something")
+    print(count, flush=True)
+"""
+
+
+SYSTEM = """
+import json, os, sys
+speed = {first} / (1 + 9 * ("fp32" in sys.argv))
+for _ in sys.stdin if os.environ.get("BENCH_KEPT") else [None]:
+    if "peak.py" in sys.argv[0]:
+        print(speed, flush=True)
+        continue
+    found = dict.fromkeys(("seconds", "loss", "start_seconds", "warmup_seconds", "peak_bytes"), 1.0)
+    print(json.dumps(found | dict(tokens_a_second=speed)), flush=True)
+    speed += 1
+"""
+
+
+def program(text: str, *, is_kept: bool, patience: float = 60.0) -> Any:
+    from training_systems import System
+
+    return System([sys.executable, "-c", text], {}, patience, is_kept=is_kept)
+
+
+def test_a_program_is_started_for_each_round_or_kept() -> None:
+    anew, kept = program(COUNTS, is_kept=False), program(COUNTS, is_kept=True)
+    assert [anew.measure() for _ in range(2)] == [1, 1]
+    assert anew.process is None
+    assert [kept.measure() for _ in range(3)] == [1, 2, 3]
+    kept.end()
+    assert [kept.measure() for _ in range(2)] == [1, 2]
+    kept.end()
+    kept.end()  # which may be said again
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_program_that_fails_says_why(is_kept: bool) -> None:
+    from training_systems import SystemFailed
+
+    failing = program("raise ValueError('no such layer')", is_kept=is_kept)
+    with pytest.raises(SystemFailed, match="no such layer"):
+        failing.measure()
+    slow = program("import time; time.sleep(60)", is_kept=is_kept, patience=0.5)
+    with pytest.raises(SystemFailed, match="stopped after"):
+        slow.measure()
+    assert slow.process is None
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int | str | None]:
     """Start the benchmark with flags and return its exit status; each row that it measures is met."""
@@ -242,7 +295,8 @@ def test_a_system_that_takes_too_long_is_stopped(
     monkeypatch.setattr(training, "HERE", tmp_path)
     monkeypatch.setattr("sys.argv", ["training.py", "--patience", "0.1"])
     row, arguments = training.ROWS[0], training._read_arguments()
-    found = training.run(Path(sys.executable), "slow.py", row, "bf16", tmp_path, arguments)
+    system = training.system_of(Path(sys.executable), "slow.py", row, "bf16", tmp_path, arguments)
+    found = training.run("Slow", row, "bf16", system)
     assert found == {"tokens_a_second": 0.0, "failed": "stopped after 0.1 s"}
 
 
@@ -261,3 +315,29 @@ def test_two_processes_alone_need_no_peer(tmp_path: Path, monkeypatch: pytest.Mo
     rows, others = training.measure(arguments.rows, arguments)
     assert rows == []
     assert [one["met"] for one in others] == [True]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_row_is_measured_round_by_round(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import training
+    from training_rows import Peer, Row
+
+    (tmp_path / "peers").mkdir()
+    for name, first in (("peak", 1e12), ("products", 900.0), ("ours", 500.0), ("eole", 200.0)):
+        (tmp_path / "peers" / f"{name}.py").write_text(SYSTEM.format(first=first))
+    monkeypatch.setattr(training, "HERE", tmp_path)
+    monkeypatch.setattr(training, "PEERS", {"Eole": Peer("eole.py", (), ("fp32", "bf16"))})
+    monkeypatch.setattr("sys.argv", ["training.py", "--rounds", "3", "--device", device])
+    batches = tmp_path / "batches.json"
+    batches.write_text(json.dumps({"vocabulary": 12, "batches": []}))
+    row = Row("some", "small", "bf16", "all", must=2.0, reach=3.0)
+    python = {"Eole": Path(sys.executable)}
+    found = training.measure_row(row, batches, python, training._read_arguments())
+    assert found["met"]
+    assert found["best_peer"] == "Eole bf16"
+    # One that is kept counts on; the others begin anew each time.
+    assert found["ratio"]["median"] == pytest.approx(2.5 if device == "cpu" else 501 / 201)
+    assert found["systems"]["Eole fp32"]["runs"] == 1
+    assert found["systems"]["Eole bf16"]["runs"] == 3
