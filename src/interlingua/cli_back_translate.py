@@ -10,7 +10,7 @@ from interlingua.cli_flags import (
     SyntheticFlags,
     ValidFlags,
 )
-from interlingua.cli_streams import print_json, refuse_missing_text, say
+from interlingua.cli_streams import note, print_json, refuse_missing_text, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class BackFlags:
     """Of samples and of noise."""
     tag: str = "<bt>"
     """Symbol before every synthetic source in training (Caswell et al. 2019); "" for none."""
-    weight: float = 1.0
-    """How often an epoch has the synthetic pairs: 2 is twice, 0.5 a random half."""
+    weight: float | None = None
+    """How often an epoch has the synthetic pairs: 2 is twice, 0.5 a random half (None: once, or less so that three of four pairs are
+    synthetic at most)."""
     source: Path | None = None
     """Source of the genuine pairs, for the configuration that is written."""
     target: Path | None = None
@@ -55,6 +56,9 @@ class BackFlags:
 
 
 CONFIG = "train.toml"
+MOST_SYNTHETIC = 3.0
+"""Synthetic pairs that an epoch has for each genuine one at most, unless somebody says otherwise. Edunov et al. 2018 have 2.8: 226 million
+beside five, which come sixteen times."""
 
 _BACK, _SEARCH, _SYNTHETIC = BackFlags(), SearchFlags(), SyntheticFlags()
 _VALID, _MACHINE = ValidFlags(), MachineFlags()
@@ -88,7 +92,7 @@ def back_translate(
 
     _check(back)
     check_flags(keep)
-    read = (back.source, back.target, valid.valid_source, valid.valid_target)
+    read = (back.source, back.target, valid.valid_source, valid.valid_target, *keep.held_out)
     for path in (mono, back.mono_source, back.config, *read):
         refuse_missing_text(path)
     refuse_unequal(back.source, back.target)
@@ -115,7 +119,8 @@ def _check(back: BackFlags) -> None:
     from interlingua.config_files import load_config
 
     two = {f"corpus.{side}": ("genuine", "synthetic") for side in ("source", "target")}
-    load_config(None, {**two, "corpus.tags": f",{back.tag}", "corpus.weights": f"1,{back.weight}"})
+    weights = f"1,{1.0 if back.weight is None else back.weight}"
+    load_config(None, {**two, "corpus.tags": f",{back.tag}", "corpus.weights": weights})
     if (back.source is None) != (back.target is None):
         raise ConfigError("--source and --target of the genuine pairs go together; give both")
     if back.iterations is None:
@@ -192,20 +197,38 @@ class _Work:
             keep=keep.keep,
             min_score=keep.min_score,
             noise=_noise(back),
-            held_out=valid.valid_target,
+            held_out=tuple(filter(None, (valid.valid_target, *keep.held_out))),
         )
-        config = self.config(places, genuine, valid, output / RUN)
+        self.config(places, genuine, valid, output / RUN)  # what it refuses, before work is done
         own = (job.source.name, job.target.name, CONFIG, RUN)
-        check_output(output, own, (mono, *genuine, valid.valid_source, valid.valid_target))
+        read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
+        check_output(output, own, read)
         written = make_corpus(recipe, translator, job, keep)
         if written is None:
             return None
+        weight = self.weight(genuine, written.pairs)
         told = describe(
-            written, job, recipe, output, method=back.method, tag=back.tag, weight=back.weight
+            written, job, recipe, output, method=back.method, tag=back.tag, weight=weight
         )
         if genuine[0] is not None:
-            save_run(config, output / CONFIG)
+            if back.weight is None and weight < 1.0:
+                note(
+                    f"--weight {weight:g}: an epoch has three synthetic pairs for each genuine one, others each time"
+                )
+            save_run(self.config(places, genuine, valid, output / RUN, weight), output / CONFIG)
         return told, in_words(written, job)
+
+    def weight(self, genuine: tuple[Path | None, Path | None], synthetic: int) -> float:
+        """Return how often an epoch has each of so many synthetic pairs, beside the genuine ones if they are known."""
+        if self.back.weight is not None:
+            return self.back.weight
+        from interlingua.corpus.formats import UNNAMED, PairReader
+
+        source, target = genuine
+        if source is None or target is None or synthetic == 0:
+            return 1.0
+        pairs = sum(1 for _ in PairReader((source, target), UNNAMED, None))
+        return min(1.0, float(f"{MOST_SYNTHETIC * pairs / synthetic:.2g}"))
 
     def config(
         self,
@@ -213,6 +236,7 @@ class _Work:
         genuine: tuple[Path | None, Path | None],
         valid: ValidFlags,
         run_dir: Path,
+        weight: float = 1.0,
     ) -> "RunConfig":
         """Return a configuration that trains on the ``synthetic`` pairs, after the genuine ones if they are known.
 
@@ -232,7 +256,7 @@ class _Work:
         if synthetic is not None:
             others = len(known) - 1
             chosen |= {
-                "corpus.weights": ",".join(["1"] * others + [f"{self.back.weight:g}"]),
+                "corpus.weights": ",".join(["1"] * others + [f"{weight:g}"]),
                 "corpus.tags": ",".join([""] * others + [self.back.tag]),
                 "corpus.source_lang": synthetic[0].suffix.removeprefix("."),
                 "corpus.target_lang": synthetic[1].suffix.removeprefix("."),
@@ -288,7 +312,8 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
             "start: each training of --iterations begins with fresh weights; leave start.* out"
         )
     told = _what_decides(work, rounds, valid)
-    filtered = {"keep": keep.keep, "min_score": keep.min_score}
+    held_out = ", ".join(map(str, keep.held_out)) or None
+    filtered = {"keep": keep.keep, "min_score": keep.min_score, "held_out": held_out}
     done = recall(rounds, told, filtered)
     if left := rounds.left(done):
         _tell_what_is_left(work, rounds, left)
@@ -364,7 +389,6 @@ def _tell_what_is_left(
     from interlingua.bulk.worker import open_translator
     from interlingua.cli_bulk import waiting_parts
     from interlingua.cli_rounds import stand_in, tell_cost
-    from interlingua.cli_streams import note
     from interlingua.cli_synthetic import (
         RUN,
         TRANSLATED,
@@ -373,6 +397,7 @@ def _tell_what_is_left(
         refuse_unreadable,
         sides_in,
     )
+    from interlingua.corpus.lines import count_lines
 
     number, role, side = left[0]
     for text in dict.fromkeys(each.mono for _, _, each in left):
@@ -396,8 +421,10 @@ def _tell_what_is_left(
         written = sides_in(Path(scratch), "stand-in", writes, reads)
         stand_in(side, *written)
         genuine = (side.source, side.target)
-        config = work.config(written, genuine, _valid_of(side), place / RUN)
-        share = work.keep.keep * work.back.weight
+        kept = work.keep.keep * count_lines(side.mono)
+        weight = work.weight(genuine, round(kept))
+        config = work.config(written, genuine, _valid_of(side), place / RUN, weight)
+        share = work.keep.keep * weight
         note(tell_cost(rounds, config, share, left, first, pace))
 
 

@@ -68,7 +68,7 @@ def distill(
     """
     if not teacher:
         raise ConfigError("no teacher is given; name a run folder or a model folder")
-    for path in (source, target, valid.valid_source, valid.valid_target):
+    for path in (source, target, valid.valid_source, valid.valid_target, *keep.held_out):
         refuse_missing_text(path)
     options = _options(how, search, target)
     from interlingua.bulk.worker import open_translator
@@ -105,11 +105,12 @@ def distill(
         lang=languages[1],
         keep=keep.keep,
         min_score=keep.min_score,
-        held_out=valid.valid_source,
+        held_out=tuple(filter(None, (valid.valid_source, *keep.held_out))),
     )
     config = _student(job, how, valid, width_of(teacher[0]), output)
     own = (job.source.name, job.target.name, CONFIG, RUN)
-    check_output(output, own, (source, target, valid.valid_source, valid.valid_target))
+    read = (source, target, valid.valid_source, valid.valid_target, *keep.held_out)
+    check_output(output, own, read)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
         return

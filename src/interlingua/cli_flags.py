@@ -332,6 +332,8 @@ class SyntheticFlags:
     """Share of the lines that stays: those with the highest mean log-probability a token."""
     min_score: float | None = None
     """Lines with a lower mean log-probability a token go in any case, such as -1.5."""
+    held_out: tuple[Path, ...] = ()
+    """Text in the language of what is translated that must not be learnt, such as a test set; the validation text is left out anyway."""
     part_lines: int = 1_000
     """Lines that are translated and kept at a time; a part that is done is never done again."""
     dry_run: bool = False

@@ -214,8 +214,9 @@ def _check_begun(begun: dict[str, Any] | None, filtered: dict[str, Any]) -> None
     if begun is None or not Path(begun["run"]).exists():
         return
     for name, value in filtered.items():
-        if begun[name] != value:
-            flag, before = f"--{name.replace('_', '-')}", begun[name]
+        before = begun.get(name)
+        if before != value:
+            flag = f"--{name.replace('_', '-')}"
             how = f"without {flag}" if before is None else f"with {flag} {before}"
             raise ConfigError(
                 f"{begun['run']}: this training was begun {how}; go on like that, as "

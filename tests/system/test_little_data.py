@@ -297,7 +297,7 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
     before = synthetic.stat().st_mtime_ns
     for flags, told in (
         ("--keep 0.5", "this training was begun with --keep 1.0"),
-        ("--weight 2", "was begun with weight = 1.0, not 2.0"),
+        ("--weight 2", "was begun with weight = None, not 2.0"),
         ("--training.peak-learning-rate 0.1", "was begun with training.peak_learning_rate"),
     ):
         again = turns.replace("--keep 1", flags) if "--keep" in flags else f"{turns} {flags}"
@@ -326,6 +326,35 @@ def test_the_cost_of_rounds_is_that_of_the_mixture(
     assert planned[0].corpus.weights == (1.0, 0.5)
     assert planned[0].corpus.tags == ("", "<bt>")
     assert not Path("more").exists()
+
+
+def test_few_genuine_pairs_are_not_drowned(capsys: Capture) -> None:
+    for name in ("train.digits", "train.reverse"):
+        Path(name).write_text("".join(f"{line}\n" for line in read_lines(Path(name))[:10]))
+    _, err = run(BACK, capsys)
+    config = load_config(Path("more/train.toml"))
+    synthetic = len(read_lines(Path("more/back-translated.digits")))
+    assert config.corpus.weights[0] == 1.0
+    assert config.corpus.weights[1] * synthetic == pytest.approx(30, rel=0.05)
+    assert f"--weight {config.corpus.weights[1]:g}: an epoch has three synthetic pairs" in err
+    assert json.loads(Path("more/report.json").read_text())["weight"] == config.corpus.weights[1]
+    run(f"{BACK} --weight 1", capsys)
+    assert load_config(Path("more/train.toml")).corpus.weights == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "command", [BACK, f"{DISTILL} --valid-source valid.digits --valid-target valid.reverse"]
+)
+def test_a_test_set_is_not_learnt(command: str, capsys: Capture) -> None:
+    test = Path("test.digits")
+    test.write_text("".join(f"{line}\n" for line in LINES[:7]))
+    run(f"{command} --keep 1 --held-out test.digits", capsys)
+    place = Path("more" if "more" in command else "small")
+    (learnt,) = place.glob("*.digits")
+    assert not set(read_lines(learnt)) & set(LINES[:7])
+    assert json.loads((place / "report.json").read_text())["dropped"]["held out"] == 7
+    assert main(f"{command} --held-out none.digits".split()) == 3
+    assert "none.digits" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("validated", [True, False])

@@ -75,7 +75,7 @@ class SyntheticCorpus:
         keep: share of the lines that stays, those with the highest score.
         min_score: lines with a lower score go in any case.
         noise: put on the side that the model wrote, at the very end.
-        held_out: validation text of the language of ``text``; what stands in it is not learnt.
+        held_out: validation and test text in the language of ``text``; what stands in it is not learnt.
     """
 
     text: Path
@@ -89,7 +89,7 @@ class SyntheticCorpus:
     keep: float = 1.0
     min_score: float | None = None
     noise: WordNoise | None = None
-    held_out: Path | None = None
+    held_out: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Written:
     pairs: int
     """In the files."""
     dropped: dict[str, int]
-    """By the reason: ``in the validation text``, ``no translation``, ``low score``, or a rule of ``clean``."""
+    """By the reason: ``held out``, ``no translation``, ``low score``, or a rule of ``clean``."""
     threshold: float
     """The lowest score that stayed, before ``clean``."""
     not_first: int = 0
@@ -115,7 +115,7 @@ class _Choice:
     scores: list[float] = field(default_factory=list)
     not_first: int = 0
     held_out: int = 0
-    """Lines that are in the validation text."""
+    """Lines that are in a validation or test text."""
 
 
 def write_synthetic(job: SyntheticCorpus) -> Written:
@@ -133,7 +133,7 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
         stays, threshold = _select(scores, job)
         dropped = Counter(
             {
-                "in the validation text": choice.held_out,
+                "held out": choice.held_out,
                 "no translation": int(np.isnan(scores).sum()) - choice.held_out,
                 "low score": int((~np.isnan(scores) & ~stays).sum()),
             }
@@ -206,11 +206,9 @@ def _goes_round(text: str, line: str) -> bool:
     return repeats_itself(said) and not repeats_itself(read)
 
 
-def _held_out(path: Path | None) -> set[str]:
-    """Return the lines of a validation text, which may be compressed."""
-    if path is None:
-        return set()
-    return {plain for line in _read(path) if (plain := _plain(line))}
+def _held_out(paths: tuple[Path, ...]) -> set[str]:
+    """Return the lines of texts, which may be compressed."""
+    return {plain for path in paths for line in _read(path) if (plain := _plain(line))}
 
 
 def _plain(line: str) -> str:

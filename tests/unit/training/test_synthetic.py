@@ -58,8 +58,8 @@ def test_what_is_in_the_validation_text_is_not_learnt(tmp_path: Path) -> None:
     same = SENTENCES[1].upper().removesuffix(".")
     valid.write_text(f"{same} \nEtwas anderes.\n", encoding="utf-8")
     scored = [[[text, -1.0, []]] for text in OUTPUTS]
-    job = make_job(tmp_path, scored, held_out=valid)
-    assert write_synthetic(job).dropped == {"in the validation text": 1}
+    job = make_job(tmp_path, scored, held_out=(valid,))
+    assert write_synthetic(job).dropped == {"held out": 1}
     assert SENTENCES[1] not in read_lines(job.target)
 
 
