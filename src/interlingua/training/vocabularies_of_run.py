@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
-from interlingua.config import RunConfig
+from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
+from interlingua.corpus.scan import ParallelFiles
 from interlingua.corpus.statistics import CorpusStatistics
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
@@ -15,7 +18,7 @@ from interlingua.training.answers import choose_answers
 from interlingua.training.automatic import choose_tokenization, most_updates
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
-from interlingua.training.directions_of_run import symbols_of
+from interlingua.training.directions_of_run import directions_of, symbols_of
 from interlingua.training.fine_tuning import inherit
 from interlingua.training.resuming import earlier_config
 from interlingua.training.run_folder import RunFolder
@@ -107,6 +110,15 @@ def _make_known(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> None
     corpus.lock(folder)
 
 
+def _of_new_languages(config: CorpusConfig, text: ParallelFiles, start: Start) -> ParallelFiles:
+    """Return the text of languages that the model does not know, if it is among other text: new pieces are for their words."""
+    known = start.directions or (Direction(start.source_lang, start.target_lang),)
+    is_new = [each not in known for each in directions_of(config)]
+    if not any(is_new) or all(is_new):
+        return text
+    return text.keep(np.repeat(is_new, text.pairs_a_part))
+
+
 def _take_tokenizers(
     config: RunConfig, folder: RunFolder, corpus: RunCorpus, start: Start, say: Say, *, writes: bool
 ) -> tuple[RunConfig, TokenizerPair]:
@@ -126,7 +138,8 @@ def _take_tokenizers(
         config, start, before, is_extended=is_extended
     )  # what it refuses, it refuses before work is done
     number = config.start.new_pieces
-    pairs = list(corpus.training.pairs(config.tokenization.training_pairs)) if number else []
+    text = _of_new_languages(config.corpus, corpus.training, start)
+    pairs = list(text.pairs(config.tokenization.training_pairs)) if number else []
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     tokenizers = extend_pair(before, sources, targets, number, tags) if is_extended else before
     grown = tokenizers.source.vocabulary_size - before.source.vocabulary_size

@@ -15,6 +15,7 @@ from interlingua.config import (
 )
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError
+from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.directions_of_run import pairs_by_direction, tag_ids
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.run import train
@@ -207,3 +208,28 @@ def test_a_model_of_one_pair_becomes_one_of_several(place: Path) -> None:
         Direction("en", "de"),
         Direction("en", "ro"),
     )
+
+
+def test_new_pieces_are_of_the_new_language(place: Path) -> None:
+    for name, lines in (
+        ("more.en", EN * 3),
+        ("more.de", [f"lange wortschlange {n}" for n in range(180)]),
+    ):
+        Path(name).write_text("".join(f"{line}\n" for line in lines))
+    one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
+    one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
+    start = train(config_with(**one)).run_dir
+    several = config_with(source=("more.en", "few.en"), target=("more.de", "few.ro")).model_copy(
+        update={
+            "run_dir": Path("several"),
+            "tokenization": TokenizationConfig(),
+            "model": ModelConfig(),
+        }
+    )
+    begin = StartConfig(init_from=start, new_language=True, new_pieces=5)
+    before = set(TokenizerPair.load(start / "model").target.all_tokens())
+    prepared = prepare(several.model_copy(update={"start": begin}))
+    new = {*prepared.tokenizers.target.all_tokens()} - before - {"<2de>", "<2ro>"}
+    few = " ".join((*EN[:12], *RO[:12]))
+    assert len(new) == 5
+    assert [piece for piece in new if piece.strip("▁") not in few] == []
