@@ -42,8 +42,12 @@ def adapt(
         output: adapter folder, for translate --adapter; by default adapter beside the corrections.
         json: print what was measured as JSON.
     """
-    if len(source) != len(target) or len(keep_source) != len(keep_target):
-        raise ConfigError("--source goes with --target, and --keep-source with --keep-target")
+    for name, sources, targets in (("", source, target), ("keep-", keep_source, keep_target)):
+        if len(sources) != len(targets):
+            raise ConfigError(
+                f"--{name}source names {len(sources)} and --{name}target {len(targets)} files; line N of one translates line N of the other, so "
+                "give as many of both"
+            )
     from interlingua.checkpoints.model_folder import load_model_folder
     from interlingua.cli_results import exit_status_of
     from interlingua.requests.remembering import default_folder
@@ -89,7 +93,8 @@ def adapt(
         return exit_status_of(adapted.result)
     if adapted.refused:
         raise TrainingError(
-            f"{kept}: the adapter is not kept, and nothing is changed: {adapted.refused}"
+            f"{kept}: the adapter is not kept, and nothing is changed: {adapted.refused}; translate --corrections {folder} follows the "
+            "corrections without it, and more old text (--source, --target) or more corrections may make another one good"
         )
     if not json:
         say(f"kept: {kept}\nnext: interlingua translate {model} --adapter {kept} ...\n")

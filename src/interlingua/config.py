@@ -304,7 +304,7 @@ class TrainingConfig(Section):
     validate_sentences: int = Field(default=200, ge=1)
     """Validation sentences that are decoded for BLEU and chrF; the loss uses all."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after this many validations without a better one (None: 10, or 5 where training begins with a model)."""
+    """Stop after this many validations without a better one (None: 10, or 5 where a model learns on what it does already)."""
     average_last: int = Field(default=5, ge=1)
     """Checkpoints averaged into the model folder."""
     keep_checkpoints: int = Field(default=5, ge=2)

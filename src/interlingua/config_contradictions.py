@@ -245,7 +245,7 @@ def _contradictions_in_task(config: RunConfig) -> Iterator[tuple[str, str]]:
             "corpus.mask is for model.kind encoder, which guesses what is hidden; for others there is corpus.denoise",
         )
     if config.model.kind != "decoder":
-        # what a run begins with decides the kind, and is asked later
+        # what a run begins with decides the kind, and is asked by fine_tuning.inherit
         if corpus.text and not corpus.denoise and not config.start.init_from:
             yield (
                 "corpus.text",

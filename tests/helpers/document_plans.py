@@ -362,8 +362,8 @@ PLANS = {
             "chosen: model.* as in base: 4 + 4 layers, width 128, en to de",
             "chosen: training.steps = 500: 10 passes; the model knows the languages already, and longer training on a "
             "small corpus learns it by heart",
-            "  the model has forgotten: mix some of the old text in (a second file, corpus.weights), lower "
-            "training.peak_learning_rate, or train an adapter (start.lora_rank)",
+            "  the model has forgotten: mix some of the old text in (a second file, with corpus.weights, or corpus.directions where it is of "
+            "other languages), lower training.peak_learning_rate, or train an adapter (start.lora_rank)",
         ),
     ),
     "docs/guides/little-data.md": Plan(

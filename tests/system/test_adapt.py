@@ -72,7 +72,7 @@ def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture)
     refused(3, "does not exist", "base")
     refused(5, "does not exist", "nothing")
     correct([("unu doi", "one two two")])
-    refused(2, "--source goes with --target", "base", "--source", "train.ro")
+    refused(2, "--source names 1 and --target 0 files", "base", "--source", "train.ro")
     shutil.copytree("base/model", "alone")
     refused(2, "is not a run", "alone", "--corrections", "base/corrections")
     # What is no adapter is never replaced by one: a run and all that is in it would be lost.

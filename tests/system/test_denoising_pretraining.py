@@ -49,6 +49,8 @@ def test_gaps_are_filled_and_a_translator_begins_from_there(
     told = capsys.readouterr()
     assert "against the starting model" in told.out
     assert "as it is another task" in told.err
+    copying = "train --init-from filled --text text.en --run-dir copied"
+    assert "to copy and no more" in refused(copying, capsys)[1]
     fills = [
         json.loads(Path(f"{name}/model/config.json").read_text()).get("fills_gaps")
         for name in ("filled", "tuned")

@@ -71,6 +71,8 @@ class LoadedModel:
     """Of such a model, the direction of each of the sentences."""
     fills_gaps: bool = False
     """It was taught to fill gaps in text, and not to translate."""
+    imported: bool = False
+    """It began as the model of another program, so that nobody here knows how it was trained."""
 
     def towards(self, direction: Direction) -> "LoadedModel":
         """Return the same model for one pair of languages: the tag of its target stands before every source.
@@ -146,8 +148,7 @@ def save_model_folder(
     }
     if loaded.directions:
         config["directions"] = [[each.source, each.target] for each in loaded.directions]
-    if loaded.fills_gaps:
-        config["fills_gaps"] = True
+    config |= {name: True for name in ("fills_gaps", "imported") if getattr(loaded, name)}
     with replace_folder(folder, check=read_back) as new:
         (new / "config.json").write_text(_json(config), encoding="utf-8")
         write_tensors(new / "model.safetensors", weights)
@@ -223,6 +224,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         directions,
         tuple(each for _, each in sentences if each is not None) if directions else (),
         fills_gaps=config.get("fills_gaps") is True,
+        imported=config.get("imported") is True,
     )
 
 

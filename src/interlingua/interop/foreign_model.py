@@ -56,7 +56,8 @@ class ForeignModel:
             model = build(self.architecture, self.tokenizers)
         check_tensors(path, self.weights, parameters_of(model))
         return LoadedModel(
-            model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length
+            *(model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length),
+            imported=True,
         )
 
 

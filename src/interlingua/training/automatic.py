@@ -25,12 +25,14 @@ from interlingua.model.architecture import (
 from interlingua.training.schedule import paper_peak
 
 __all__ = [
+    "FEWEST_STEPS",
     "LITTLE_TEXT",
     "WARMUP_OF_PEAK",
     "architecture_of",
     "choose_model",
     "choose_tokenization",
     "most_updates",
+    "steps_in_time",
     "usual_dropout",
     "usual_sizes",
 ]
@@ -155,7 +157,7 @@ def most_updates(training: TrainingConfig, *, on_gpu: bool) -> int | None:
     if training.minutes:
         tiny = PRESETS["tiny"].to_dict()
         model = ModelConfig.model_validate({name: tiny[name] for name in _SIZES_OF_PRESETS})
-        limits.append(_steps_in_time(training, model, 2_000, 2_048, on_gpu=on_gpu))
+        limits.append(steps_in_time(training, model, 2_000, 2_048, on_gpu=on_gpu))
     return min(limits, default=None)
 
 
@@ -224,7 +226,7 @@ def choose_model(
     batching = config.batching.model_copy(update={"batch_tokens": batch_tokens})
     config = config.model_copy(update={"model": model, "batching": batching})
     vocabulary_size = config.tokenization.vocabulary_size or 0
-    in_time = _steps_in_time(config.training, model, vocabulary_size, batch_tokens, on_gpu=on_gpu)
+    in_time = steps_in_time(config.training, model, vocabulary_size, batch_tokens, on_gpu=on_gpu)
     training = _choose_length(
         config.training,
         corpus,
@@ -237,7 +239,7 @@ def choose_model(
     return config.model_copy(update={"training": training}), reasons
 
 
-def _steps_in_time(
+def steps_in_time(
     training: TrainingConfig,
     model: ModelConfig,
     vocabulary_size: int,

@@ -210,8 +210,8 @@ def describe_differences(differences: Sequence[Difference]) -> list[str]:
         lines.append(f"  {each.in_words(' '.join([name, *direction]))}")
     if any(each.is_of_kept and each.verdict == "worse" for each in differences):
         lines.append(
-            "  the model has forgotten: mix some of the old text in (a second file, corpus.weights), lower "
-            "training.peak_learning_rate, or train an adapter (start.lora_rank)"
+            "  the model has forgotten: mix some of the old text in (a second file, with corpus.weights, or corpus.directions where it is of "
+            "other languages), lower training.peak_learning_rate, or train an adapter (start.lora_rank)"
         )
     return lines
 

@@ -63,7 +63,7 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
     """Return what a training to its end should come to; None where nothing like it was measured.
 
     That is: a Transformer with fresh weights, one pair of languages, text in words, not too few pairs and not too many,
-    wording that is neither nearly all new nor nearly all known.
+    wording that is neither nearly all new nor nearly all known, and written by people (none of it tagged as synthetic).
     """
     is_like_it = (
         config.model.kind == "transformer"
@@ -71,6 +71,7 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
         and not config.corpus.directions
         and not config.corpus.embedded
         and not config.corpus.text
+        and not any(config.corpus.tags)
         and not corpus.is_rules
         and _FEWEST_PAIRS <= corpus.pairs <= MOST_PAIRS
         and corpus.target_words >= _FEWEST_WORDS * corpus.measured

@@ -10,6 +10,7 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.statistics import CorpusStatistics
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError
 from interlingua.model.architecture import fields_of
 from interlingua.model.building import build_encoder_decoder
@@ -17,10 +18,10 @@ from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.adapting import freeze, restrict
-from interlingua.training.automatic import usual_dropout
+from interlingua.training.automatic import FEWEST_STEPS, steps_in_time, usual_dropout
 from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
-from interlingua.training.directions_of_run import symbols_of
+from interlingua.training.directions_of_run import directions_of, symbols_of
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import (
     Start,
@@ -38,6 +39,9 @@ _FREE = ("preset", "dropout", "attention_dropout", "activation_dropout")
 _WIDTH = 256
 """The learning rates below are for this d_model, and fall with the root of it, as the paper's does."""
 _PEAK, _PEAK_OF_ANOTHER_TASK, _PEAK_OF_ADAPTERS = 5e-4, 1e-3, 3e-3
+_SHARE_OF_IMPORTED = 0.3
+"""Models from elsewhere are trained longer, and to a lower rate at their end: OPUS-MT's, with Marian's usual rate of 3e-4, would get more than
+that at width 512."""
 _PASSES, _PASSES_OF_ANOTHER_TASK = 10, 40
 _FEWEST_STEPS, _MOST_STEPS = 200, 20_000
 
@@ -103,6 +107,12 @@ def inherit(
         ConfigError: something else is asked for.
     """
     tokenization = _tokenization(config.tokenization, tokenizers, start, is_extended=is_extended)
+    corpus = config.corpus
+    if corpus.text and not corpus.denoise and start.architecture.kind not in ("encoder", "decoder"):
+        raise ConfigError(
+            f"corpus.text is source and target at once, which would teach {start.model} to copy and no more; add corpus.denoise, "
+            "such as 0.35, or give pairs"
+        )
     told = languages_of(config.corpus)
     if config.start.new_language:
         if start.directions and not config.corpus.directions:
@@ -153,8 +163,12 @@ def _tokenization(
 
 
 def learns_another_task(config: RunConfig, start: Start) -> bool:
-    """Tell whether what the model does so far is not what it is to learn."""
-    return config.start.new_language or (start.fills_gaps and not config.corpus.denoise)
+    """Tell whether what the model does so far is not what it is to learn; a model that is to keep a pair of languages is not at that point."""
+    if start.fills_gaps and not config.corpus.text:
+        return True
+    known = start.directions or (Direction(start.source_lang, start.target_lang),)
+    kept = any(each in known for each in directions_of(config.corpus))
+    return config.start.new_language and not kept
 
 
 def choose_fine_tuning(
@@ -163,6 +177,7 @@ def choose_fine_tuning(
     corpus: CorpusStatistics,
     *,
     target_tokens: int,
+    on_gpu: bool,
     batches_an_epoch: Callable[[int], int],
 ) -> tuple[RunConfig, list[str]]:
     """Choose a training that is short and gentle, unless it learns another task; return it with the reasons.
@@ -172,6 +187,7 @@ def choose_fine_tuning(
         start: the model.
         corpus: what the choices look at.
         target_tokens: target tokens of one epoch, end symbols included.
+        on_gpu: whether a graphics card computes.
         batches_an_epoch: tells how many batches of so many padded tokens make one epoch.
     """
     sizes = start.architecture
@@ -187,10 +203,13 @@ def choose_fine_tuning(
             "can do something already learns from small batches"
         )
     epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
+    size = config.tokenization.vocabulary_size or 0
+    in_time = steps_in_time(config.training, config.model, size, batch_tokens, on_gpu=on_gpu)
+    training = _length(config, start, epoch, in_time, reasons)
     update = {
         "batching": config.batching.model_copy(update={"batch_tokens": batch_tokens}),
         "model": _dropout(config, start, corpus, reasons),
-        "training": config.training.model_copy(update=_length(config, start, epoch, reasons)),
+        "training": config.training.model_copy(update=training),
         "start": _adapter(config, reasons),
     }
     return config.model_copy(update=update), reasons
@@ -206,7 +225,8 @@ def _sizes_of(config: RunConfig, start: Start) -> object:
             raise ConfigError(
                 f"model.{name} = {_in_words(wanted)}: {start.model} is of the kind {kind}, which has none; leave it out"
             )
-    is_open = {"dropout"} if learns_another_task(config, start) else set()
+    learns_whole = config.start.lora_rank is None and not config.start.freeze
+    is_open = {"dropout"} if learns_whole and learns_another_task(config, start) else set()
     for name, value in (start.architecture.to_dict() | {"kind": kind}).items():
         if name not in type(asked).model_fields or name in is_open:
             continue
@@ -248,16 +268,21 @@ def _dropout(
     return config.model.model_copy(update={"dropout": max(before, usual)})
 
 
-def _length(config: RunConfig, start: Start, epoch: float, reasons: list[str]) -> dict[str, object]:
-    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates."""
+def _length(
+    config: RunConfig, start: Start, epoch: float, in_time: int, reasons: list[str]
+) -> dict[str, object]:
+    """Choose how long to train, and how the learning rate goes; ``epoch`` is in updates, ``in_time`` those that the clock may allow."""
     training, is_another = config.training, learns_another_task(config, start)
-    passes = _PASSES_OF_ANOTHER_TASK if is_another else _PASSES
+    passes, fewest = (
+        (_PASSES_OF_ANOTHER_TASK, FEWEST_STEPS) if is_another else (_PASSES, _FEWEST_STEPS)
+    )
+    enough = min(_MOST_STEPS, max(fewest, round(passes * epoch)))
     update: dict[str, object] = {}
     steps = training.steps
     if training.epochs is not None:
         steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
     if steps is None and training.minutes is None:
-        steps = min(_MOST_STEPS, max(_FEWEST_STEPS, round(passes * epoch)))
+        steps = enough
         why = (
             "it is another task than that of the model"
             if is_another
@@ -265,9 +290,9 @@ def _length(config: RunConfig, start: Start, epoch: float, reasons: list[str]) -
         )
         reasons.append(f"training.steps = {steps:,}: {steps / epoch:.0f} passes; {why}")
     update["steps"] = steps
-    steps = steps or max(_FEWEST_STEPS, round(passes * epoch))
+    steps = steps or max(_FEWEST_STEPS, min(enough, in_time))
     if training.peak_learning_rate is None:
-        peak, why = _peak(config, is_another=is_another)
+        peak, why = _peak(config, start)
         update["peak_learning_rate"] = float(
             f"{peak * (_WIDTH / start.architecture.d_model) ** 0.5:.2g}"
         )
@@ -289,16 +314,21 @@ def _length(config: RunConfig, start: Start, epoch: float, reasons: list[str]) -
     return update
 
 
-def _peak(config: RunConfig, *, is_another: bool) -> tuple[float, str]:
+def _peak(config: RunConfig, start: Start) -> tuple[float, str]:
     """Return the highest learning rate for the width that the numbers are for, and why it is that."""
     if config.start.lora_rank is not None:
         return (
             _PEAK_OF_ADAPTERS,
             "an adapter begins at nothing and takes larger steps than the weights themselves",
         )
+    is_another = learns_another_task(config, start)
+    peak = _PEAK_OF_ANOTHER_TASK if is_another else _PEAK
+    if start.imported:
+        why = "gentle, as the model is of another program, which may have trained it long"
+        return _SHARE_OF_IMPORTED * peak, why
     if is_another:
-        return _PEAK_OF_ANOTHER_TASK, "higher than to learn on, as it is another task"
-    return _PEAK, "a fraction of what trained it, so that what it knows is not overwritten"
+        return peak, "higher than to learn on, as it is another task"
+    return peak, "a fraction of what trained it, so that what it knows is not overwritten"
 
 
 def _adapter(config: RunConfig, reasons: list[str]) -> object:

@@ -291,6 +291,7 @@ def _choose_rest(
             start,
             statistics,
             target_tokens=data.target_tokens,
+            on_gpu=device.type == "cuda",
             batches_an_epoch=data.count_batches,
         )
     else:

@@ -81,7 +81,8 @@ class SavedForm:
             sentences=tuple(pair for pair, _ in kept),
             directions=prepared.directions,
             sentence_directions=tuple(each for _, each in kept if each is not None),
-            fills_gaps=prepared.config.corpus.denoise > 0.0,
+            fills_gaps=bool(prepared.config.corpus.text and prepared.config.corpus.denoise),
+            imported=prepared.start is not None and prepared.start.imported,
         )
         save_model_folder(prepared.folder.model, loaded, weights, card)
 

@@ -70,6 +70,8 @@ class Start:
     """What the run takes of it: all, or the encoder with what it reads."""
     fills_gaps: bool = False
     """It was taught to fill gaps in text, and not to translate."""
+    imported: bool = False
+    """It began as the model of another program."""
 
     @property
     def is_whole(self) -> bool:
@@ -119,6 +121,7 @@ def read_start(
         decoding=loaded.decoding.model_dump(mode="json"),
         directions=loaded.directions,
         fills_gaps=loaded.fills_gaps,
+        imported=loaded.imported,
     )
     return start, loaded
 

@@ -34,8 +34,8 @@ def start(**more: object) -> Start:
     return Start(Path("base"), "0" * 64, ARCHITECTURE, **known, **more)  # type: ignore[arg-type]
 
 
-def choose(config: RunConfig, begun: Start) -> tuple[RunConfig, list[str]]:
-    """Choose all that is open, for an epoch of a hundred batches."""
+def choose(config: RunConfig, begun: Start, batches: int = 100) -> tuple[RunConfig, list[str]]:
+    """Choose all that is open, for an epoch of so many batches."""
     tokenizer = train_tokenizer(["a b c"], kind="word", vocabulary_size=300)
     tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
     inherited = inherit(config, begun, tokenizers, is_extended=False)
@@ -44,7 +44,8 @@ def choose(config: RunConfig, begun: Start) -> tuple[RunConfig, list[str]]:
         begun,
         measure_corpus(TEXT),
         target_tokens=50_000,
-        batches_an_epoch=lambda _: 100,
+        on_gpu=False,
+        batches_an_epoch=lambda _: batches,
     )
 
 
@@ -106,3 +107,50 @@ def test_an_adapter_has_its_own_rate() -> None:
     config = RunConfig(start=StartConfig(init_from=Path("base"), new_language=True, lora_rank=4))
     chosen, _ = choose(config, start())
     assert chosen.training.peak_learning_rate == 0.0042
+
+
+def test_little_text_of_another_language_is_seen_as_often_as_by_fresh_weights() -> None:
+    assert choose(NEW_LANGUAGE, start(), batches=10)[0].training.steps == 2_000
+
+
+def test_a_pair_that_is_shown_again_is_not_to_be_forgotten() -> None:
+    both = NEW_LANGUAGE.model_copy(
+        update={
+            "corpus": CorpusConfig(
+                source=(Path("a.en"), Path("b.en")),
+                target=(Path("a.de"), Path("b.ro")),
+                directions=("en-de", "en-ro"),
+            )
+        }
+    )
+    chosen, _ = choose(both, start())
+    assert (chosen.training.steps, chosen.training.peak_learning_rate) == (1_000, 0.00071)
+    assert chosen.model.dropout == 0.1
+
+
+def test_of_an_adapter_the_weights_below_keep_their_dropout() -> None:
+    for asked in (
+        StartConfig(init_from=Path("base"), new_language=True, lora_rank=4),
+        StartConfig(init_from=Path("base"), new_language=True, freeze=("encoder.*",)),
+    ):
+        assert choose(RunConfig(start=asked), start())[0].model.dropout == 0.1
+
+
+def test_a_model_of_another_program_is_changed_more_gently() -> None:
+    config = RunConfig(start=StartConfig(init_from=Path("base")))
+    for asked, peak in ((config, 0.00021), (NEW_LANGUAGE, 0.00042)):
+        chosen, reasons = choose(asked, start(imported=True))
+        assert chosen.training.peak_learning_rate == peak
+        assert any("of another program" in reason for reason in reasons)
+
+
+def test_the_clock_shortens_the_warm_up() -> None:
+    minutes = NEW_LANGUAGE.model_copy(update={"training": TrainingConfig(minutes=1, threads=1)})
+    hours = NEW_LANGUAGE.model_copy(update={"training": TrainingConfig(minutes=600, threads=1)})
+    short, long = (choose(each, start(), batches=800)[0].training for each in (minutes, hours))
+    assert short.steps is None
+    assert short.warmup_steps is not None
+    assert short.warmup_steps < 100
+    assert short.validate_every is not None
+    assert short.validate_every < 50
+    assert (long.warmup_steps, long.validate_every) == (500, 250)
