@@ -324,6 +324,7 @@ def run(name: str, row: Row, mode: str, system: System) -> dict[str, Any]:
         f"{found['peak_bytes'] / 1e6:6,.0f} MB  loss {found['loss']:.3f}  "
         f"start {found['start_seconds']:.0f} s, warm-up {found['warmup_seconds']:.0f} s "
         f"({time.time() - started:.0f} s in all)"
+        + (f", {found['graphs']} graphs" if "graphs" in found else "")
     )
     return found
 
@@ -333,12 +334,12 @@ def measure_row(
 ) -> dict[str, Any]:
     """Run all systems of one row in a first round, and those that could be the best peer in the others."""
     mine, ours = Path(sys.executable), ("Interlingua", row.ours)
-    scripts = {
+    scripts = {ours: (mine, "ours.py")} | {
         (name, mode): (python, PEERS[name].script)
         for name, python in pythons.items()
         for mode in PEERS[name].modes
         if row.peers == "all" or mode.startswith(row.peers)
-    } | {ours: (mine, "ours.py")}
+    }
     systems = {
         (name, mode): system_of(*script, row, mode, batches, arguments)
         for (name, mode), script in scripts.items()

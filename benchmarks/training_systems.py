@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -51,7 +52,7 @@ class System:
 
         def stop() -> None:
             is_over.set()
-            process.kill()
+            _kill(process)
 
         timer = threading.Timer(self.patience, stop)
         timer.start()
@@ -80,7 +81,7 @@ class System:
         try:
             process.wait(timeout=60)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _kill(process)
             process.wait()
         if self.listener:
             self.listener.join()
@@ -96,6 +97,7 @@ class System:
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | self.environment | more,
+            start_new_session=True,
         )
         self.told.clear()
         self.listener = threading.Thread(target=self._listen, args=(self.process.stderr,))
@@ -118,11 +120,17 @@ class System:
             except OSError:  # it has ended
                 return None
         for line in process.stdout:
-            try:
-                return json.loads(line)
-            except ValueError:  # a library of a peer said something
-                continue
+            with suppress(ValueError):  # a library of a peer said something
+                found = json.loads(line)
+                if isinstance(found, dict | float):
+                    return found
         return None
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a program and what it has started, which would hold its output open."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def error_of(stderr: str) -> str:

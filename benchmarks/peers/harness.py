@@ -19,6 +19,7 @@ STARTED = float(os.environ.get("BENCH_STARTED") or time.time())
 """When the process was started; not when this file is read, as some peers import torch before it and others after."""
 
 DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
+KEPT = bool(os.environ.get("BENCH_KEPT"))
 
 SIZES: dict[str, dict[str, int]] = {
     "big": {"d_model": 1024, "d_ff": 4096, "heads": 16, "layers": 6},
@@ -58,11 +59,14 @@ def read_task() -> Task:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Any:
-    """Pad id lists into one tensor."""
+    """Pad id lists into one tensor, as quickly as ours does it."""
+    import numpy as np
     import torch
 
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(DEVICE)
+    lengths = np.array([len(row) for row in rows])
+    ids = np.full((len(rows), lengths.max()), PAD, dtype=np.int64)
+    ids[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(rows)
+    return torch.from_numpy(ids).to(DEVICE)
 
 
 def with_ends(batch: tuple[list[list[int]], list[list[int]]]) -> tuple[Any, Any, Any]:
@@ -90,7 +94,7 @@ def wait() -> None:
 
 def rounds() -> Iterable[object]:
     """Return what to go through to measure as often as is asked for: once, or for each line of standard input."""
-    return sys.stdin if os.environ.get("BENCH_KEPT") else [None]
+    return sys.stdin if KEPT else [None]
 
 
 def peak_bytes() -> int:
@@ -106,9 +110,10 @@ def measure(
     task: Task,
     step: Callable[[tuple[list[list[int]], list[list[int]]]], float],
     report: Callable[[str], object] = print,
+    at_the_end: Callable[[], dict[str, object]] | None = None,
     **more: object,
 ) -> None:
-    """Run the steps and report what they came to; ``step`` returns the loss a target token.
+    """Run the steps and report what they came to, with ``more`` and what is known only after them; ``step`` returns the loss a target token.
 
     Each batch passes once before the clock starts, whichever system it is. That hides what a new shape costs at first:
 
@@ -129,6 +134,10 @@ def measure(
     warm = time.perf_counter()
     tokens = sum(len(ids) + 1 for batch in batches for ids in batch[1])
     for _ in rounds():
+        if KEPT:  # a card that waited has slowed down
+            for batch in batches:
+                step(batch)
+            wait()
         seconds, losses = 0.0, []
         for batch in batches:
             started = time.perf_counter()
@@ -145,9 +154,12 @@ def measure(
             "warmup_seconds": warm - ready,
             "torch": torch.__version__,
             **more,
+            **(at_the_end() if at_the_end else {}),
         }
         report(json.dumps(found))
         sys.stdout.flush()
+        if DEVICE == "cuda":  # others need the memory meanwhile
+            torch.cuda.empty_cache()
 
 
 def train(

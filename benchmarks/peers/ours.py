@@ -45,7 +45,12 @@ with join_workers(device, patience=600.0) as workers:
         device=device,
         dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
         workers=workers,
+        say=lambda words: print(words, file=sys.stderr),
     )
+
+    def graphs():
+        captured = trainer.gradient.captured
+        return {} if captured is None else {"graphs": len(captured.steps)}
 
     def step(pairs):
         batch = make_batch(
@@ -63,6 +68,7 @@ with join_workers(device, patience=600.0) as workers:
         task,
         step,
         report=print if workers.is_first else (lambda _: None),
+        at_the_end=graphs,
         version=interlingua.__version__,
         parameters=sum(p.numel() for p in model.parameters()),
     )

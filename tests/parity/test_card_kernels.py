@@ -138,6 +138,7 @@ def _with_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.cuda, "Stream", lambda _: None)
         monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: None)
 
 
 @computed

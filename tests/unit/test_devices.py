@@ -5,7 +5,7 @@ import torch
 
 from interlingua.decoding.held_model import pack
 from interlingua.errors import ConfigError
-from interlingua.hardware import choose_device
+from interlingua.hardware import choose_device, is_lack_of_memory
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 
@@ -33,3 +33,24 @@ def test_precisions_of_the_cpu_are_refused_elsewhere_with_what_to_do() -> None:
     model = Transformer(sizes, source_vocabulary=9, target_vocabulary=9, source_pad=0, target_pad=0)
     with pytest.raises(ConfigError, match="compute on a CPU, and the device is meta; give the dev"):
         pack(model.to("meta"), torch.device("meta"), "int8", plain=False)
+
+
+def test_lack_of_memory_is_known_by_its_words_and_behind_what_it_led_to() -> None:
+    for words in (
+        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried",
+        "CUDA error: out of memory",
+        "Triton Error [CUDA]: out of memory",
+    ):
+        assert is_lack_of_memory(RuntimeError(words))
+    assert is_lack_of_memory(torch.OutOfMemoryError("no more"))
+    assert not is_lack_of_memory(RuntimeError("sizes do not match"))
+    with pytest.raises(RuntimeError) as hidden:
+        _hide_lack_of_memory()
+    assert is_lack_of_memory(hidden.value)
+
+
+def _hide_lack_of_memory() -> None:
+    try:
+        raise torch.OutOfMemoryError("no more")
+    finally:
+        raise RuntimeError("the capture was invalidated")

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from interlingua.batching.batch import Batch
 from interlingua.errors import TrainingError
+from interlingua.hardware import is_lack_of_memory
 from interlingua.kernels.packed import draw_keys, loss_of_packed, packed_sides
 from interlingua.kernels.packing import Packed
 from interlingua.model.dropout import Dropout
@@ -72,6 +73,8 @@ class CapturedStep:
         shape = _Shape.of(*sides, most=self.model.architecture.max_positions)
         if [id(p.grad) for p in self.parameters] != [id(grad) for grad in self.gradients]:
             self.forget()
+        if self.may_capture is None:  # what took memory before says nothing of a step
+            torch.cuda.reset_peak_memory_stats(self.device)
         place, graph = self.steps.get(shape, (None, None))
         place = place or _Place(shape, self.num_keys, self.device)
         place.fill(*sides, self._draw_keys(), weight)
@@ -114,6 +117,7 @@ class CapturedStep:
         had = bool(self.steps or self.others)
         if for_good:
             self.may_capture = False
+        # All go together: torch gives back what products share in all graphs of one stream as soon as one of them goes.
         self.steps.clear()
         self.others.clear()
         if had:
@@ -137,11 +141,12 @@ class CapturedStep:
             return None
         try:
             return _Graph(function, self.pool, self.stream)
-        except torch.OutOfMemoryError:
-            self.forget(for_good=True)
-            self.say("kernels are started one by one from now on, as memory became short")
-            return None
-        except RuntimeError as error:  # after which torch may be unable to go on
+        except RuntimeError as error:
+            if is_lack_of_memory(error):
+                self.forget(for_good=True)
+                self.say("kernels are started one by one from now on, as memory became short")
+                return None
+            # After which torch may be unable to go on.
             reason = str(error).strip().partition("\n")[0]
             raise TrainingError(
                 f"the kernels of a step could not be captured as a CUDA graph ({reason}); set training.plain = true and run the same command "

@@ -12,12 +12,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
 from interlingua.config import TrainingConfig
-from interlingua.hardware import autocast
+from interlingua.hardware import autocast, is_lack_of_memory
 from interlingua.kernels.captured import CapturedStep
 from interlingua.kernels.packed import can_pack
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.dividing import whole
-from interlingua.training.lack_of_memory import halves, is_lack_of_memory
+from interlingua.training.lack_of_memory import halves
 from interlingua.training.objective import batch_loss
 from interlingua.training.optimizer import Adam
 from interlingua.training.workers import Workers

@@ -1,26 +1,9 @@
 """A batch that does not fit into memory is halved until it does, in an update and in a validation."""
 
-import torch
-
 from interlingua.batching.batch import Batch
 from interlingua.errors import TrainingError
 
-__all__ = ["halves", "is_lack_of_memory"]
-
-_WORDS = (
-    "can't allocate memory",
-    "CUDA error: out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUBLAS_STATUS_NOT_INITIALIZED",
-    "MPS backend out of memory",
-)
-
-
-def is_lack_of_memory(error: BaseException) -> bool:
-    """Recognise it: on a CPU, and where a library of the device is refused memory, torch raises a plain RuntimeError."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return any(words in str(error) for words in _WORDS)
+__all__ = ["halves"]
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:

@@ -19,11 +19,11 @@ from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
 from interlingua.errors import OutputError, TrainingError
+from interlingua.hardware import is_lack_of_memory
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
-from interlingua.training.lack_of_memory import is_lack_of_memory
 from interlingua.training.meter import Meter
 from interlingua.training.metrics_log import MetricsLog, append_record
 from interlingua.training.optimizer import Adam, moments_of, restore_moments

@@ -14,12 +14,12 @@ from interlingua.batching.batch import Batch
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
-from interlingua.hardware import autocast
+from interlingua.hardware import autocast, is_lack_of_memory
 from interlingua.model.attention_maps import record_attention
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import TrainingData
 from interlingua.training.directions_of_run import pairs_by_direction
-from interlingua.training.lack_of_memory import halves, is_lack_of_memory
+from interlingua.training.lack_of_memory import halves
 from interlingua.training.objective import batch_loss
 from interlingua.translator import Translator
 
