@@ -33,14 +33,15 @@ from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL
 from interlingua.hardware import num_cores
 
 BASE = (
-    "--model.preset tiny --model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 8000 "
+    "--model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 8000 "
     "--tokenization.shared true --batching.batch-tokens 4096 --training.schedule linear --training.warmup-steps 1000 "
     "--training.peak-learning-rate 0.004 --training.validate-every 500 --training.average-last 4 --training.seed 1"
 )
 PASSES = (
     "--model.dropout 0.3 --training.epochs 40 --training.schedule linear --training.patience 10"
 )
-TUNED = f"--start.new-language true --start.new-pieces 1500 --training.peak-learning-rate 0.001 {PASSES}"
+TUNED = "--start.new-language true --start.new-pieces 1500 --training.epochs 40"
+"""The rest is what ``train`` chooses for another language, which has the schedule and the dropout of ``PASSES``."""
 WANTED = 3.0
 """BLEU that the weights of another pair must be worth, with p below 0.05 for every seed."""
 
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-transfer"))
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--base-minutes", type=float, default=40.0, help="of English-German")
+    parser.add_argument("--preset", default="tiny", help="the sizes of English-German")
     parser.add_argument("--base-updates", type=int, help="of English-German, instead of minutes")
     parser.add_argument("--minutes", type=float, default=60.0, help="of each other, at most")
     parser.add_argument("--seeds", type=int, default=3)
@@ -61,6 +63,7 @@ def main() -> None:
     big, small = corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
     base = settings_folder(
         flags.runs / "base",
+        preset=flags.preset,
         minutes=flags.base_minutes,
         updates=flags.base_updates or flags.updates,
     )
@@ -76,7 +79,8 @@ def main() -> None:
         base_length = f"--training.steps {flags.base_updates}"
     length = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
     text = [(big / "train", "de", big / "valid")]
-    train(base, text, f"{BASE} {base_length}")
+    base_options = f"--model.preset {flags.preset} {BASE} {base_length}"
+    train(base, text, base_options)
     new = [(some, "ro", small / "valid")]
     ways = {"transfer": f"--init-from {base} {TUNED}", "alone": "", "alone, 40 passes": PASSES}
 
@@ -92,7 +96,7 @@ def main() -> None:
         for (way, _), lines in zip(jobs, pool.map(learn, jobs), strict=True):
             outputs[way].append(lines)
     if flags.together:
-        options = f"{BASE} {base_length} --corpus.temperature 5"
+        options = f"{base_options} --corpus.temperature 5"
         train(place / "together", [*text, *new], f"{options} --corpus.directions en-de,en-ro")
         outputs["together, one seed"] = [romanian(place / "together", small, "--to", "ro")]
     sys.exit(0 if tell(outputs, read_lines(small / "test.ro")) else 1)

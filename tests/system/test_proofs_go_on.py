@@ -28,7 +28,7 @@ PROOFS = [
     pytest.param(
         "prove_transfer",
         "--updates 20 --seeds 1 --pairs 200",
-        "from-minutes-40-updates-20/pairs-200-minutes-60-updates-20/seed-1/transfer",
+        "from-preset-tiny-minutes-40-updates-20/pairs-200-minutes-60-updates-20/seed-1/transfer",
         id="transfer",
     ),
     pytest.param(
