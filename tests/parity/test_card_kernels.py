@@ -7,7 +7,10 @@
 import os
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -24,11 +27,14 @@ from test_packed import (
 from torch import Tensor
 
 from interlingua.batching.batch import Batch
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.config import TrainingConfig
 from interlingua.kernels import captured, card, devices, sublayers
 from interlingua.kernels.captured import CapturedStep
 from interlingua.kernels.packed import packed_loss, packed_sides
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
 from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
 from interlingua.training.objective import batch_loss, label_smoothed_cross_entropy
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -186,6 +192,54 @@ def test_captured_memory_is_given_back_where_it_is_short() -> None:
     assert not step.steps
     step.clear()
     assert all(p.grad is None for p in step.parameters)
+
+
+@computed
+@pytest.mark.usefixtures("_with_graphs")
+def test_updates_that_are_captured_are_those_of_the_plain_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CapturedStep, "_has_room", lambda _: True)
+    torch.manual_seed(0)
+    model = build(replace(SMALL, encoder_layers=1, decoder_layers=1, d_model=16, heads=2))
+    config = TrainingConfig(
+        steps=9,
+        warmup_steps=2,
+        peak_learning_rate=0.01,
+        schedule="linear",
+        clip_norm=0.5,
+        # The gradient of keys' biases is rounding alone, and Adam would make steps of it.
+        adam_epsilon=1e-3,
+    )
+    data = SimpleNamespace(learns_from_text=False)
+
+    def trainer_on(device: torch.device, config: TrainingConfig) -> Trainer:
+        return Trainer(deepcopy(model), data, config, device=device, dtype=torch.float32)
+
+    captures = trainer_on(DEVICE, config)
+    captures.gradient.device = torch.device("cuda")
+    plain = trainer_on(torch.device("cpu"), config.model_copy(update={"plain": True}))
+    chance = random.Random(5)
+    one, other = (random_batch(chance, 40, most=6) for _ in range(2))
+    store = CheckpointStore(tmp_path, keep=1)
+    for batches in ([one, other], [other, one], [other]):
+        found, wanted = captures.update(batches), plain.update(batches)
+        assert found.loss == pytest.approx(wanted.loss, rel=1e-5)
+        assert found.norm == pytest.approx(wanted.norm, rel=1e-5)
+        assert wanted.norm > 0.5
+        weights = {name: p.detach().cpu() for name, p in captures.model.named_parameters()}
+        assert_equal(
+            weights, {name: p.detach() for name, p in plain.model.named_parameters()}, 1e-5
+        )
+        step_of_card = captures.gradient.captured
+        assert step_of_card is not None
+        assert step_of_card.others.keys() == {"clip", "update"}
+        if captures.state.step == 2:
+            captures.save(store)
+            checkpoint = store.latest()
+            assert checkpoint is not None
+            captures.resume(checkpoint)
+            assert not step_of_card.others  # they would write where the moments were before
 
 
 def test_shapes_of_batches_are_few() -> None:
