@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from interlingua.batching.batch import Batch
 from interlingua.batching.shards import write_shards
@@ -87,6 +88,48 @@ def test_a_resumed_run_is_bit_for_bit_the_run_that_was_never_stopped(
     assert before + after == losses
     for name, tensor in parameters_of(whole.model).items():
         assert torch.equal(tensor, parameters_of(resumed.model)[name]), name
+
+
+@pytest.mark.parametrize("clip_norm", [0.5, None])
+def test_updates_are_those_of_a_plain_loop_with_the_parts_of_torch(
+    data: TrainingData, clip_norm: float | None
+) -> None:
+    # The gradient of keys' biases is rounding alone; with the epsilon of before Adam would make steps of it.
+    config = CONFIG.model_copy(update={"clip_norm": clip_norm, "adam_epsilon": 1e-4})
+    torch.manual_seed(1)
+    model = build(replace(SIZES, dropout=0.0), data.tokenizers)
+    plain = deepcopy(model)
+    cpu = torch.device("cpu")
+    trainer = Trainer(model, data, config, device=cpu, dtype=torch.float32)
+    parameters = list(plain.parameters())
+    adam = torch.optim.AdamW(parameters, betas=(0.9, 0.98), eps=1e-4, weight_decay=0.0)
+    rates = [0.0025, 0.005 * 0.99, 0.0075 * 0.98, 0.01 * 0.97, 0.01 * 0.96]
+    stream = (batch for batch, _ in data.batches(Cursor()))
+    for rate in rates:
+        batches = [next(stream), next(stream)]
+        measured = trainer.update(batches)
+        tokens = sum(int((batch.target_out != plain.target_pad).sum()) for batch in batches)
+        losses = [
+            functional.cross_entropy(
+                plain(batch.source, batch.target_in).flatten(0, 1),
+                batch.target_out.flatten(),
+                ignore_index=plain.target_pad,
+                label_smoothing=0.1,
+                reduction="sum",
+            )
+            for batch in batches
+        ]
+        loss = torch.stack(losses).sum() / tokens
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = torch.nn.utils.clip_grad_norm_(parameters, clip_norm or float("inf"))
+        adam.param_groups[0]["lr"] = rate
+        adam.step()
+        assert measured.loss == pytest.approx(loss.item(), rel=1e-5)
+        assert measured.norm == pytest.approx(norm.item(), rel=1e-5)
+        assert norm > 0.6
+    for name, tensor in parameters_of(plain).items():
+        torch.testing.assert_close(parameters_of(model)[name], tensor, rtol=0.0, atol=1e-5)
 
 
 def test_one_update_of_two_batches_is_one_update_of_both_together(data: TrainingData) -> None:
