@@ -77,6 +77,15 @@ def test_a_resumed_run_is_bit_for_bit_the_run_that_was_never_stopped(
     losses = advance(whole, 12)
     stopped = trainer_of(data)
     before = advance(stopped, 5)
+    stopped.state = replace(
+        stopped.state,
+        seconds=100.5,
+        validated=4,
+        skipped=3,
+        skipped_in_a_row=1,
+        losses=(1.5, 2.5),
+        rates=(0.25,),
+    )
     store = CheckpointStore(tmp_path / "checkpoints", keep=2)
     stopped.save(store)
     resumed = trainer_of(data)
@@ -84,7 +93,9 @@ def test_a_resumed_run_is_bit_for_bit_the_run_that_was_never_stopped(
     checkpoint = store.latest()
     assert checkpoint is not None
     resumed.resume(checkpoint)
+    assert resumed.state == stopped.state
     after = advance(resumed, 7)
+    assert resumed.state.seconds > 100.5
     assert before + after == losses
     for name, tensor in parameters_of(whole.model).items():
         assert torch.equal(tensor, parameters_of(resumed.model)[name]), name
