@@ -282,6 +282,16 @@ def test_noise_changes_some_pairs_of_an_epoch_and_repeats_itself(tmp_path: Path)
     assert {row[0] for row in first} == {tag}
 
 
+def test_dropout_differs_from_update_to_update_and_from_seed_to_seed(data: TrainingData) -> None:
+    batch = next(data.batches(Cursor()))[0]
+    losses = []
+    for seed in (5, 6):
+        trainer = trainer_of(data, CONFIG.model_copy(update={"seed": seed}))
+        trainer.told_rates = {1: 0.0, 2: 0.0}  # the weights stay
+        losses += [trainer.update([batch]).loss for _ in range(2)]
+    assert len(set(losses)) == 4
+
+
 def test_the_loss_falls(data: TrainingData) -> None:
     losses = advance(trainer_of(data, replace_steps(60)), 60)
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
