@@ -14,6 +14,7 @@ import pytest
 
 from interlingua.cli import main
 from interlingua.config_files import load_config
+from interlingua.training import objective
 
 Capture = pytest.CaptureFixture[str]
 
@@ -75,6 +76,25 @@ def test_the_same_command_again_continues_where_it_was(place: Path, capsys: Capt
 
 def test_a_saved_configuration_can_be_trained_from_again(place: Path, capsys: Capture) -> None:
     assert "next: interlingua translate" in run("train runs/ro-en/config.toml", capsys)
+
+
+def test_plain_training_takes_no_kernel(
+    place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def note(*_: object, **__: object) -> None:
+        asked.append(1)
+        raise AssertionError("a kernel was asked")
+
+    for name in ("packed_loss", "projected_cross_entropy"):
+        monkeypatch.setattr(objective, name, note)
+    run(f"{TRAIN} --training.plain true --run-dir runs/plain", capsys)
+    environment = json.loads(Path("runs/plain/environment.json").read_text())
+    assert environment["kernels"] == "plain references"
+    assert not asked
+    assert main(f"{TRAIN} --run-dir runs/fast".split()) != 0
+    assert asked
 
 
 def test_fresh_keeps_the_earlier_run_under_another_name(place: Path, capsys: Capture) -> None:
