@@ -1,0 +1,77 @@
+"""Which weights a run leaves in its model folder: those that translate best, or a mean that is no worse."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from small_runs import REPEATABLE, run, sentences, weights_of, write_text
+
+from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.store import CheckpointStore
+from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.training.validation import Validation, Validator
+
+TRAIN = (
+    "train --source text.en --target text.fr --model.d-model 16 --model.d-ff 16 --model.heads 2 --model.encoder-layers 1 "
+    f"--model.decoder-layers 1 {REPEATABLE} --tokenization.kind word --batching.batch-tokens 300 --training.steps 12 "
+    "--training.validate-every 4 --training.validate-sentences 2 --training.keep-checkpoints 5 --run-dir run"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "bleu_of_mean", "kept"),
+    [
+        ("--training.average-last 1", None, "step 8"),
+        ("--training.average-last 3", 15.0, "step 8"),
+        ("--training.average-last 3", 31.0, "mean of three"),
+        ("--training.average-last 3 --training.ema 0.9", None, "running mean of step 8"),
+    ],
+)
+def test_the_model_is_the_best_of_the_run_and_is_written_again_where_it_is_gone(
+    flags: str,
+    bleu_of_mean: float | None,
+    kept: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    at_end = [] if bleu_of_mean is None else [bleu_of_mean]
+    for bleu in ([10.0, 30.0, 20.0, *at_end], at_end):
+        with monkeypatch.context() as patch:
+            left = script(bleu, patch)
+            run(f"{TRAIN} {flags}")
+        assert not left
+        found, wanted = weights_of("run"), kept_weights(kept)
+        assert found.keys() == wanted.keys()
+        for name, tensor in wanted.items():
+            torch.testing.assert_close(found[name], tensor, rtol=0.0, atol=0.0, msg=name)
+        shutil.rmtree("run/model")
+
+
+def script(bleu: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Have validations come to such BLEU, one after the other, and to one loss; return those that are still to come."""
+    measure, left = Validator.measure, list(bleu)
+
+    def measured(self: Validator, model: EncoderDecoder) -> tuple[Validation, list[str]]:
+        found = measure(self, model)
+        assert found is not None
+        figures = {"bleu": left.pop(0), "loss": 2.0, "too_short_for_bleu": False}
+        return replace(found[0], **figures), found[1]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Validator, "measure", measured)
+    return left
+
+
+def kept_weights(kept: str) -> dict[str, torch.Tensor]:
+    store = CheckpointStore(Path("run/checkpoints"), keep=5)
+    assert store.steps() == [4, 8, 12]
+    if kept == "mean of three":
+        return average_weights(store, [4, 8, 12])
+    best = store.load(8)
+    if kept == "step 8":
+        return dict(best.weights)
+    return {name: best.moments[f"mean/{name}"] for name in best.weights}
