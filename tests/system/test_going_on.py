@@ -5,6 +5,8 @@ import math
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -136,17 +138,44 @@ LEARNS = f"{TRAIN} --model.dropout 0.2 --training.validate-every 100 --training.
 """Recorded at updates 20 and 40, validated at the end only."""
 
 
-def test_an_error_in_the_middle_loses_no_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+BUSY = """
+import itertools, os, signal, sys, time
+from interlingua.cli import main
+from interlingua.training import stopping
+from interlingua.training.gradients import GradientOfUpdate
+
+compute, count = GradientOfUpdate.compute, itertools.count(1)
+
+def computed(*asked):
+    if next(count) == 27:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60.0)
+    return compute(*asked)
+
+stopping.RESCUE_SECONDS = 1.0
+GradientOfUpdate.compute = computed
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("how", ["an error", "a stop while it is busy"])
+def test_what_ends_a_run_in_the_middle_of_an_update_loses_none_before(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_text("text.en", sentences())
     write_text("text.fr", [line[::-1] for line in sentences()])
     run(LEARNS)
     Path("run").rename("whole")
-    fail_at(27, monkeypatch)
-    assert main(LEARNS.split()) != 0
-    assert "something broke" in capsys.readouterr().err
+    if how == "an error":
+        fail_at(27, monkeypatch)
+        assert main(LEARNS.split()) != 0
+        assert "something broke" in capsys.readouterr().err
+    else:
+        command = [sys.executable, "-c", BUSY, *LEARNS.split()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+        assert done.returncode == 143, done.stderr
+        assert "stopped by SIGTERM in the middle of its work" in done.stderr
     assert steps() == [26]
     run(LEARNS)
     found, wanted = outcome(Path("run")), outcome(Path("whole"))
