@@ -587,6 +587,48 @@ def test_sigterm_in_a_first_update_without_end_leaves_in_time(
     assert not [*run.glob("checkpoints/step-*")]  # no update was made: there is nothing to save
 
 
+BUSY = """
+import itertools, os, pathlib, sys, time
+from interlingua.cli import main
+from interlingua.training.gradients import GradientOfUpdate
+
+compute, count = GradientOfUpdate.compute, itertools.count(1)
+
+def computed(*asked):
+    if next(count) == 27:
+        pathlib.Path(f"busy-{os.environ['RANK']}").touch()
+        time.sleep(60.0)
+    return compute(*asked)
+
+GradientOfUpdate.compute = computed
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_sigterm_in_a_later_update_without_end_keeps_those_before(
+    tmp_path: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run, config = Path("run"), [*CONFIG, *LONGER, "--model.dropout", "0.1", "--run-dir", "run"]
+    done = train(2, *corpus, config=config)
+    assert done.returncode == 0, done.stderr
+    untouched = Reference(Setting("two processes", ""), outcome(run), 0.0)
+    shutil.rmtree(run)
+    whole = command(2, *corpus, config=config)
+    place = whole.index("-m", 2)
+    with launched(
+        [*whole[:place], "--no-python", sys.executable, "-c", BUSY, *whole[place + 2 :]]
+    ) as launcher:
+        wait_until(lambda: len([*tmp_path.glob("busy-*")]) == 2)
+        launcher.send_signal(signal.SIGTERM)
+        output, _ = launcher.communicate(timeout=60)
+    assert output.count("stopped by SIGTERM in the middle of its work") == 1, output
+    assert [path.name for path in run.glob("checkpoints/step-*")] == ["step-26"]
+    assert subprocess.run(whole, capture_output=True, timeout=240).returncode == 0
+    assert differences(run, untouched) == []
+
+
 @contextmanager
 def launched(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     """Start it, with all that it prints in one stream, and leave nothing of it behind."""
