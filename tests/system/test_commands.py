@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from small_runs import weights_of
 
 from interlingua.cli import main
 from interlingua.config_files import load_config
@@ -76,6 +78,17 @@ def test_the_same_command_again_continues_where_it_was(place: Path, capsys: Capt
 
 def test_a_saved_configuration_can_be_trained_from_again(place: Path, capsys: Capture) -> None:
     assert "next: interlingua translate" in run("train runs/ro-en/config.toml", capsys)
+
+
+def test_another_seed_begins_with_other_weights(place: Path, capsys: Capture) -> None:
+    for seed in ("1", "2", "1"):
+        flags = f"--training.seed {seed} --training.steps 1 --training.peak-learning-rate 1e-9"
+        run(f"{TRAIN} {flags} --run-dir runs/seed-{seed} --fresh", capsys)
+    again, one, two = (weights_of(f"runs/seed-{name}") for name in ("1", "1.1", "2"))
+    for name, tensor in one.items():
+        assert torch.equal(tensor, again[name])
+        if tensor.dim() > 1:
+            assert (tensor - two[name]).abs().max() > 0.01, name
 
 
 def test_plain_training_takes_no_kernel(
