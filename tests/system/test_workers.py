@@ -295,6 +295,44 @@ def test_one_of_several_processes_that_lacks_memory_halves_its_share_and_the_upd
     assert "first:" not in told
 
 
+DROPS = """
+import sys
+import torch
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training import gradients
+from interlingua.training.objective import batch_loss
+from interlingua.training.workers import join_workers
+
+def told(*asked, **more):
+    loss = batch_loss(*asked, **more)
+    sys.stdout.write(f"{loss.item()}\\n")
+    return loss
+
+gradients.batch_loss = told
+cpu = torch.device("cpu")
+rows = [[3, 4, 5, 6]] * 2  # one for each process
+batch = make_batch(rows, rows, range(2), source_pad=0, source_end=1, target_pad=0, target_begin=2, target_end=1)
+with join_workers(cpu, 60.0) as workers:
+    torch.manual_seed(1)
+    sizes = Architecture(d_model=32, d_ff=64, heads=2, encoder_layers=1, decoder_layers=1, dropout=float(sys.argv[1]))
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    gradients.GradientOfUpdate(
+        model, TrainingConfig(steps=1), workers, device=cpu, dtype=torch.float32, say=sys.exit
+    ).compute([batch], 1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dropout", "different"), [(0.0, 1), (0.3, 2)])
+def test_each_process_has_a_dropout_of_its_own(dropout: float, different: int) -> None:
+    losses = run_script(DROPS, 2, str(dropout)).stdout.split()
+    assert len(losses) == 2
+    assert len(set(losses)) == different
+
+
 SHARE = """
 import os
 import sys
