@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from interlingua import files
 from interlingua.checkpoints import manifest
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.errors import ModelError, OutputError
@@ -115,6 +116,30 @@ def test_what_does_not_read_back_replaces_nothing(
             save(store, step)
         assert newest_value(store) == 2
         assert sorted(path.name for path in store.folder.iterdir()) == ["step-1", "step-2"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks Linux what was flushed")
+def test_all_of_a_save_is_on_the_disk_and_read_from_it_before_it_has_its_name(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, str]] = []
+
+    def noted(what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(first: int | Path, *more: Any) -> Any:
+            path = os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else first
+            done.append((what, Path(path).name))
+            return call(first, *more)
+
+        return instead
+
+    for owner, name in ((os, "fsync"), (os, "posix_fadvise"), (files, "_swap")):
+        monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
+    save(store, 3)
+    new, parent = f".step-3.tmp-{os.getpid()}", store.folder.name
+    assert sorted(done[:4]) == sorted(("fsync", name) for name in FILES)
+    assert done[4] == ("fsync", new)
+    assert sorted(done[5:9]) == sorted(("posix_fadvise", name) for name in FILES)
+    assert done[9:] == [("_swap", new), ("fsync", parent)]
 
 
 def test_a_stop_between_two_validations_costs_no_checkpoint_of_a_validation(
