@@ -23,6 +23,30 @@ def test_a_card_that_is_not_there_is_said_to_every_process(
         choose_device("cuda")
 
 
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_each_process_computes_on_the_card_of_its_number(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    ones, tried, set_to = torch.ones, [], []
+
+    def on_card(size: int, *, device: torch.device) -> torch.Tensor:
+        tried.append(device)
+        return ones(size)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", set_to.append)
+    monkeypatch.setattr(torch, "ones", on_card)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
+    cards = []
+    for rank in range(3):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        cards.append(choose_device(name))
+    assert cards == tried == set_to == [torch.device("cuda", rank) for rank in range(3)]
+    assert choose_device("cuda:2") == torch.device("cuda", 2)
+    with pytest.raises(ConfigError, match="one device, but torchrun started 3 processes"):
+        choose_device("cuda:1")
+
+
 @without_card
 def test_auto_is_the_cpu_where_there_is_no_card() -> None:
     assert choose_device("auto").type in ("cpu", "mps")
