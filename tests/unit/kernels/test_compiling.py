@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 
 import pytest
+import torch
 
 from interlingua.errors import OutputError
-from interlingua.kernels import native
+from interlingua.kernels import card, native
 
 
 class Told(Exception):
@@ -41,6 +42,25 @@ def test_a_compiler_that_fails_says_why() -> None:
     with pytest.raises(subprocess.CalledProcessError) as told:
         native._run_together([["true"], ["sh", "-c", "echo no room >&2; exit 3"]])
     assert (told.value.returncode, told.value.stderr) == (3, b"no room\n")
+
+
+@pytest.mark.parametrize(("result", "works"), [(2.0, True), (1.0, False)])
+def test_a_card_whose_kernels_compute_something_else_is_left_to_torch(
+    result: float, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = torch.ones
+
+    def kernel(rows: int, width: int, hidden: torch.Tensor, *_: object) -> None:
+        hidden.fill_(result)
+
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__="9.9"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    monkeypatch.setattr(torch, "ones", lambda size, device: ones(size))
+    monkeypatch.setattr(card, "function", lambda _: kernel)
+    monkeypatch.setattr(card, "_found", card._found.__wrapped__)
+    assert card.is_available() == works
+    assert card.describe() == ("Triton 9.9" if works else "torch alone (Triton: a wrong result)")
 
 
 def test_a_compiler_behind_another_program_is_the_one_that_counts(
