@@ -20,6 +20,7 @@ from interlingua.corpus.input_noise import InputNoise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import TrainingError
 from interlingua.model.architecture import Architecture
+from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training import gradients, validation
@@ -27,7 +28,7 @@ from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.gradients import Measured
 from interlingua.training.loop import Trainer
 from interlingua.training.objective import batch_loss
-from interlingua.training.validation import Validator
+from interlingua.training.validation import Validation, Validator
 from interlingua.translator import Translator
 
 PAIRS = [SentencePair(" ".join(f"{i * 7919:05}"), " ".join(f"{i:03}"), i + 1) for i in range(60)]
@@ -372,6 +373,40 @@ def test_a_validation_batch_that_does_not_fit_into_memory_is_halved_and_gives_th
     most = 0
     with pytest.raises(TrainingError, match=r"pair .* alone does not fit"):
         validator.measure(trainer.model)
+
+
+def test_a_validation_that_lacks_memory_is_made_again_without_what_makes_updates_faster(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = trainer_of(data)
+    found = Validation(loss=1.0, bleu=2.0, chrf=3.0, exact=0.0, sentences=1), ["one"]
+    events: list[str] = []
+
+    class Narrow(Validator):
+        """Has room only where something was released."""
+
+        def __init__(self) -> None:
+            pass
+
+        def measure(self, model: EncoderDecoder) -> tuple[Validation, list[str]] | None:
+            events.append("measured")
+            if "released" not in events:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return found
+
+    def release(*, for_good: bool = False) -> bool:
+        assert for_good
+        if is_held:
+            events.append("released")
+        return is_held
+
+    monkeypatch.setattr(trainer.gradient, "release", release)
+    is_held = False
+    with pytest.raises(torch.OutOfMemoryError):
+        trainer._measured(Narrow())
+    is_held = True
+    assert trainer._measured(Narrow()) == found
+    assert events == ["measured", "measured", "released", "measured"]
 
 
 def test_the_running_mean_follows_the_weights_and_survives_a_resume(
