@@ -296,6 +296,48 @@ def test_one_of_several_processes_that_lacks_memory_halves_its_share_and_the_upd
     assert "first:" not in told
 
 
+SPOILT = """
+import sys
+from types import SimpleNamespace
+
+import torch
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.loop import Trainer
+from interlingua.training.workers import join_workers
+
+def batch_of(rows, *pairs):
+    return make_batch(rows, rows, pairs, source_pad=0, source_end=1, target_pad=0, target_begin=2, target_end=1)
+
+batches = [batch_of([[5, 6], [7, 8], [6, 9]], 10, 11, 12), batch_of([[5, 7], [40, 8]], 20, 21)]
+cpu = torch.device("cpu")
+with join_workers(cpu, 60.0) as workers:
+    sizes = Architecture(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, tie="none")
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    data = SimpleNamespace(learns_from_text=False, shards=SimpleNamespace(line=lambda pair: pair))
+    trainer = Trainer(model, data, TrainingConfig(steps=9), device=cpu, dtype=torch.float32, workers=workers)
+    trainer.update(batches)
+    if workers.is_first or not trainer.gradient.shared:
+        model.source_embedding.table.weight.data[40] = float("nan")  # only the last process has a row with it
+    workers.agree(0.0)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    measured = trainer.update(batches)
+    same = all(torch.equal(one.nan_to_num(), two.nan_to_num()) for one, two in zip(model.parameters(), before))
+    told = (workers.rank, measured.suspects, trainer.state.step, trainer.state.skipped, same)
+    sys.stdout.write(f"{told}\\n")
+    sys.stdout.flush()
+    workers.agree(0.0)
+"""
+
+
+@pytest.mark.slow
+def test_a_loss_of_one_process_that_is_not_a_number_leaves_the_update_out_of_all() -> None:
+    told = sorted(run_script(SPOILT, 2).stdout.splitlines())
+    assert told == [f"({rank}, (20, 21), 2, 1, True)" for rank in range(2)]
+
+
 DROPS = """
 import sys
 import torch
