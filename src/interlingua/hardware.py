@@ -1,4 +1,4 @@
-"""Which device, which arithmetic."""
+"""Which device, which arithmetic, how much memory."""
 
 import ctypes
 import os

@@ -10,7 +10,6 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.statistics import CorpusStatistics
-from interlingua.directions import Direction
 from interlingua.errors import ConfigError
 from interlingua.model.architecture import fields_of
 from interlingua.model.building import build_encoder_decoder
@@ -163,12 +162,11 @@ def _tokenization(
 
 
 def learns_another_task(config: RunConfig, start: Start) -> bool:
-    """Tell whether what the model does so far is not what it is to learn; a model that is to keep a pair of languages is not at that point."""
+    """Tell whether the run is to learn what its model does not do; one that is shown a pair of languages again has something to keep."""
     if start.fills_gaps and not config.corpus.text:
         return True
-    known = start.directions or (Direction(start.source_lang, start.target_lang),)
-    kept = any(each in known for each in directions_of(config.corpus))
-    return config.start.new_language and not kept
+    is_kept = any(each in start.known for each in directions_of(config.corpus))
+    return config.start.new_language and not is_kept
 
 
 def choose_fine_tuning(

@@ -74,6 +74,11 @@ class Start:
     """It began as the model of another program."""
 
     @property
+    def known(self) -> tuple[Direction, ...]:
+        """The pairs of languages that it knows, one or several."""
+        return self.directions or (Direction(self.source_lang, self.target_lang),)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the run begins with the whole model."""
         return self.part == "model"
@@ -192,11 +197,10 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
 
 def _refuse_unknown_directions(start: Start, corpus: CorpusConfig) -> None:
     """Raise a ConfigError if a file is of languages that the model was not trained on."""
-    known = start.directions or (Direction(start.source_lang, start.target_lang),)
     for name in corpus.directions:
-        if Direction.read(name) not in known:
+        if Direction.read(name) not in start.known:
             raise ConfigError(
-                f"{start.model}: translates {in_words(known)}, and the corpus has {name}; give --start.new-language true "
+                f"{start.model}: translates {in_words(start.known)}, and the corpus has {name}; give --start.new-language true "
                 "to teach it another language"
             )
 

@@ -9,7 +9,6 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.corpus.statistics import CorpusStatistics
-from interlingua.directions import Direction
 from interlingua.errors import ConfigError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
@@ -112,8 +111,7 @@ def _make_known(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> None
 
 def _of_new_languages(config: CorpusConfig, text: ParallelFiles, start: Start) -> ParallelFiles:
     """Return the text of languages that the model does not know, if it is among other text: new pieces are for their words."""
-    known = start.directions or (Direction(start.source_lang, start.target_lang),)
-    is_new = [each not in known for each in directions_of(config)]
+    is_new = [each not in start.known for each in directions_of(config)]
     if not any(is_new) or all(is_new):
         return text
     return text.keep(np.repeat(is_new, text.pairs_a_part))
