@@ -35,7 +35,7 @@ from interlingua.hardware import num_cores
 BASE = (
     "--model.dropout 0.1 --tokenization.kind bpe --tokenization.vocabulary-size 8000 "
     "--tokenization.shared true --batching.batch-tokens 4096 --training.schedule linear --training.warmup-steps 1000 "
-    "--training.peak-learning-rate 0.004 --training.validate-every 500 --training.average-last 4 --training.seed 1"
+    "--training.validate-every 500 --training.average-last 4 --training.seed 1"
 )
 PASSES = (
     "--model.dropout 0.3 --training.epochs 40 --training.schedule linear --training.patience 10"
