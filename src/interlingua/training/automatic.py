@@ -26,10 +26,12 @@ from interlingua.training.schedule import paper_peak
 
 __all__ = [
     "FEWEST_STEPS",
+    "FEWEST_STEPS_SAMPLED",
     "LITTLE_TEXT",
     "WARMUP_OF_PEAK",
     "architecture_of",
     "choose_model",
+    "choose_sampling",
     "choose_tokenization",
     "most_updates",
     "steps_in_time",
@@ -57,6 +59,9 @@ SAMPLING = 0.1
 FEWEST_STEPS_TO_SAMPLE = 2_500
 """In a shorter training BPE-dropout costs more than it gives: on 1,000 captions BLEU fell by 1 with 1,500 updates, and rose by 1 with
 2,500."""
+
+_PIECES_A_WORD = 1.5
+"""Of a vocabulary as small as little text gets, end symbols counted: before it is learnt."""
 
 FEWEST_STEPS, FEWEST_STEPS_SAMPLED = 2_000, 3_000
 """Updates of the shortest training on ordinary text; words that are cut in other ways each time are learnt later, and further."""
@@ -138,22 +143,40 @@ def choose_tokenization(
         )
     sampling = config.sampling
     if sampling is None:
-        is_little = config.kind is None and kind == "bpe" and corpus.pairs < LITTLE_TEXT
-        is_long = updates is None or updates >= FEWEST_STEPS_TO_SAMPLE
-        sampling = SAMPLING if is_translated and is_little and is_long else 0.0
-        if sampling:
-            reasons.append(
-                f"tokenization.sampling = {sampling:g}: words are cut in other ways in each epoch, as there is little text"
-            )
+        is_sampled = is_translated and config.kind is None and kind == "bpe"
+        sampling = choose_sampling(corpus, updates, reasons) if is_sampled else 0.0
     update = {"kind": kind, "vocabulary_size": size, "shared": shared, "sampling": sampling}
     return config.model_copy(update=update), reasons
 
 
-def most_updates(training: TrainingConfig, *, on_gpu: bool) -> int | None:
-    """Return how many updates of a tiny model a run makes at most, by number or by a guess of what the minutes allow; None where
-    neither is given.
+def choose_sampling(corpus: CorpusStatistics, updates: int | None, reasons: list[str]) -> float:
+    """Choose how often subwords are cut in another way where they can be; say why.
+
+    Args:
+        corpus: what is learnt from.
+        updates: as for :func:`choose_tokenization`.
+        reasons: gets the reason, if there is one.
     """
+    is_long = updates is None or updates >= FEWEST_STEPS_TO_SAMPLE
+    if corpus.pairs >= LITTLE_TEXT or not is_long:
+        return 0.0
+    reasons.append(
+        f"tokenization.sampling = {SAMPLING:g}: words are cut in other ways in each epoch, as there is little text"
+    )
+    return SAMPLING
+
+
+def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -> int | None:
+    """Return how many updates of a tiny model a run makes at most, by number or by a guess of what the passes or the minutes come
+    to; None where none of these is given.
+    """
+    training = config.training
     limits = [training.steps] if training.steps else []
+    if training.epochs:
+        tokens = _PIECES_A_WORD * corpus.target_words / corpus.measured * corpus.pairs
+        usual = 1_024 if config.start.init_from else 2_048
+        batch = (config.batching.batch_tokens or usual) * training.accumulate
+        limits.append(max(1, round(training.epochs * tokens / batch)))
     if training.minutes:
         tiny = PRESETS["tiny"].to_dict()
         model = ModelConfig.model_validate({name: tiny[name] for name in _SIZES_OF_PRESETS})

@@ -98,7 +98,8 @@ def texts_to_compare(
     """Return the validation pairs, and those that the model should not forget.
 
     Args:
-        validation: pairs of each direction; of None where there is one only, which then need not be told.
+        validation: pairs of each direction; of None where there is one only, which then need not be told. None of them, where the
+            starting model does something else.
         start: what else is to be compared.
         known: the directions of the starting model, where the run has several; of others there is nothing to compare.
 
@@ -108,7 +109,7 @@ def texts_to_compare(
     texts = [
         _held(f"{VALIDATION} {direction}" if direction else VALIDATION, pairs, direction)
         for direction, pairs in validation.items()
-        if direction is None or direction in known
+        if pairs and (direction is None or direction in known)
     ]
     for direction, (sources, targets) in _kept_by(start, validation).items():
         if direction is None or direction in known:

@@ -37,7 +37,7 @@ from interlingua.training.comparison import (
 from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.expected_bleu import BleuBand
-from interlingua.training.fine_tuning import open_start
+from interlingua.training.fine_tuning import learns_another_task, open_start
 from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
@@ -390,12 +390,17 @@ class _Run:
         data = self.prepared.validation
         by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
         own = Direction(translator.source_lang, translator.target_lang)
-        validation: dict[Direction | None, Sequence[SentencePair]] = {None: data.shown}
+        is_another = learns_another_task(self.prepared.config, start)
+        validation: dict[Direction | None, Sequence[SentencePair]] = {
+            None: () if is_another else data.shown
+        }
         if by_direction:
             validation = dict(by_direction.items())
         texts = texts_to_compare(
             validation, self.prepared.config.start, translator.directions or (own,)
         )
+        if not texts:
+            return
         self.progress.say(
             f"the starting model translates {sum(len(text.sources) for text in texts):,} sentences, to compare"
         )

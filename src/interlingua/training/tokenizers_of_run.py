@@ -16,6 +16,9 @@ from interlingua.training.run_folder import RunFolder
 
 __all__ = ["train_tokenizers"]
 
+_MOST_REPEATS = 100
+"""A file whose weight is nearly nothing would else have all others counted without end."""
+
 
 def train_tokenizers(
     config: RunConfig,
@@ -64,12 +67,14 @@ def train_tokenizers(
 def _repeats(corpus: CorpusConfig, sizes: Sequence[int]) -> tuple[int, ...]:
     """Return how often a pair of each file counts for a vocabulary of several languages: as often as it comes in training.
 
-    A small language would else be spelled out in letters. Of one pair of languages every pair counts once.
+    A small language would else be spelled out in letters. Only what the weights are to each other counts, and the largest is at most
+    ``_MOST_REPEATS`` times the smallest. Of one pair of languages every pair counts once.
     """
     if not corpus.directions:
         return ()
     weights = weights_of(sizes, corpus.weights, corpus.temperature) or (1.0,) * len(sizes)
-    return tuple(max(1, round(weight)) for weight in weights)
+    least = min(weight for weight in weights if weight)
+    return tuple(max(1, min(_MOST_REPEATS, round(weight / least))) for weight in weights)
 
 
 def _sentences(

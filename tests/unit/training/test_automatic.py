@@ -84,16 +84,27 @@ def test_words_of_little_text_are_cut_in_other_ways_unless_somebody_says_how() -
     assert read[0].sampling == 0.0
 
 
-def test_the_longest_training_is_told_by_its_number_or_guessed_from_its_minutes() -> None:
-    assert most_updates(TrainingConfig(), on_gpu=False) is None
-    assert most_updates(TrainingConfig(steps=70), on_gpu=False) == 70
-    in_time = TrainingConfig(minutes=10, threads=1, dtype="float32")
-    slow = most_updates(in_time, on_gpu=False)
-    fast = most_updates(in_time.model_copy(update={"dtype": "bfloat16"}), on_gpu=False)
+def test_the_longest_training_is_told_by_its_number_or_guessed_from_its_passes_or_minutes() -> None:
+    def most(batching: BatchingConfig | None = None, **training: object) -> int | None:
+        config = RunConfig(
+            training=TrainingConfig.model_validate(training), batching=batching or BatchingConfig()
+        )
+        return most_updates(config, measure_corpus(TEXT), on_gpu=False)
+
+    assert most() is None
+    assert most(steps=70) == 70
+    in_time = {"minutes": 10, "threads": 1}
+    slow, fast = (most(**in_time, dtype=dtype) for dtype in ("float32", "bfloat16"))
     assert slow is not None
     assert fast is not None
     assert 1_000 < slow < 2_500 < fast
-    assert most_updates(in_time.model_copy(update={"steps": 70}), on_gpu=False) == 70
+    assert most(**in_time, steps=70) == 70
+    words = measure_corpus(TEXT).target_words
+    in_passes = most(epochs=200)
+    assert in_passes == round(200 * words * 1.5 / 2_048)
+    assert most(epochs=200, accumulate=2) == round(100 * words * 1.5 / 2_048)
+    assert most(BatchingConfig(batch_tokens=512), epochs=200) == round(200 * words * 1.5 / 512)
+    assert most(epochs=200, steps=1) == 1
 
 
 def test_what_is_configured_is_not_chosen() -> None:

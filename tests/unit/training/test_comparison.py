@@ -83,6 +83,17 @@ def test_a_stop_leaves_nothing_half_done(tmp_path: Path) -> None:
     assert compare_with_start(tmp_path / "outputs.json", GOOD, lambda: True) is None
 
 
+def test_where_the_start_does_something_else_only_what_is_to_keep_is_compared(
+    tmp_path: Path,
+) -> None:
+    assert texts_to_compare({None: ()}, StartConfig()) == []
+    kept = {"keep_source": (tmp_path / "old.ro",), "keep_target": (tmp_path / "old.en",)}
+    for (path,) in kept.values():
+        path.write_text("a\nb\n")
+    (text,) = texts_to_compare({None: ()}, StartConfig.model_validate(kept))
+    assert text.name == "kept"
+
+
 def test_a_long_text_is_thinned_evenly() -> None:
     pairs = [SentencePair(str(n), str(n), n + 1) for n in range(3 * MOST_SENTENCES)]
     (text,) = texts_to_compare({None: pairs}, StartConfig())

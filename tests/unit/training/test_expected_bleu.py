@@ -35,6 +35,8 @@ def test_more_familiar_text_is_expected_to_come_out_better() -> None:
         RunConfig(model=ModelConfig(kind="lstm")),
         RunConfig(start=StartConfig(init_from="runs/other")),
         RunConfig(corpus=CorpusConfig(embedded="demo-ro-en")),
+        RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), tags=("<BT>",))),
+        RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), noise=0.3)),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), directions=("en-de",))),
     ],
 )

@@ -10,6 +10,7 @@ from interlingua.config import (
     ModelConfig,
     RunConfig,
     StartConfig,
+    TokenizationConfig,
     TrainingConfig,
 )
 from interlingua.corpus.pairs import SentencePair
@@ -17,7 +18,7 @@ from interlingua.corpus.statistics import measure_corpus
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
-from interlingua.training.fine_tuning import choose_fine_tuning, inherit
+from interlingua.training.fine_tuning import choose_cuts, choose_fine_tuning, inherit
 from interlingua.training.starting import Start
 
 TEXT = [
@@ -36,7 +37,7 @@ def start(**more: object) -> Start:
 
 def choose(config: RunConfig, begun: Start, batches: int = 100) -> tuple[RunConfig, list[str]]:
     """Choose all that is open, for an epoch of so many batches."""
-    tokenizer = train_tokenizer(["a b c"], kind="word", vocabulary_size=300)
+    tokenizer = train_tokenizer(["a b c"], kind="bpe", vocabulary_size=300)
     tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
     inherited = inherit(config, begun, tokenizers, is_extended=False)
     return choose_fine_tuning(
@@ -154,3 +155,29 @@ def test_the_clock_shortens_the_warm_up() -> None:
     assert short.validate_every is not None
     assert short.validate_every < 50
     assert (long.warmup_steps, long.validate_every) == (500, 250)
+
+
+def sampling(config: RunConfig, begun: Start, *, kind: str = "bpe") -> float | None:
+    """Choose how words are cut, for a tokenizer of this kind."""
+    tokenizer = train_tokenizer([pair.target for pair in TEXT], kind=kind, vocabulary_size=300)
+    corpus = measure_corpus(TEXT)
+    chosen, reasons = choose_cuts(config, begun, tokenizer, corpus, updates=None)
+    assert bool(reasons) == bool(chosen.tokenization.sampling)
+    return chosen.tokenization.sampling
+
+
+def test_little_text_of_another_language_is_cut_in_other_ways() -> None:
+    assert sampling(NEW_LANGUAGE, start()) == 0.1
+    gaps = RunConfig(start=StartConfig(init_from=Path("base")))
+    assert sampling(gaps, start(fills_gaps=True)) == 0.1
+    sampled = NEW_LANGUAGE.model_copy(update={"tokenization": TokenizationConfig(sampling=0.1)})
+    assert choose(sampled, start(), batches=10)[0].training.steps == 3_000
+
+
+def test_otherwise_words_are_cut_as_the_model_cut_them() -> None:
+    none = NEW_LANGUAGE.model_copy(update={"tokenization": TokenizationConfig(sampling=0.0)})
+    adapter = StartConfig(init_from=Path("base"), new_language=True, lora_rank=4)
+    assert sampling(none, start()) == 0.0
+    assert sampling(NEW_LANGUAGE, start(), kind="unigram") is None
+    assert sampling(RunConfig(start=adapter), start()) is None
+    assert sampling(RunConfig(start=StartConfig(init_from=Path("base"))), start()) is None
