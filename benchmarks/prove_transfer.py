@@ -1,11 +1,12 @@
 """From a big pair of languages to a small one: English-Romanian from 2,000 pairs, with fresh weights and with those of English-German.
 
 A model of Tatoeba English-German is trained once. Then, for each seed, English-Romanian is learnt from 2,000 pairs of the captions,
-news and forums of RO-STS: alone, as ``train`` chooses for so little text; alone, with the dropout, the passes and the schedule of what
+news and forums of RO-STS: alone, as ``train`` chooses for so little text; alone, with the dropout and the schedule of what
 follows; and beginning with the weights of English-German, with new pieces for the words of Romanian (Zoph et al. 2016, Kocmi and
-Bojar 2018). The better of the two that are alone counts. With --together a third model learns both pairs at once,
-with a tag before every source. Models of 2,000 pairs are small, so each has one thread, and as many are trained at once as there are
-cores. Restartable: what is trained or translated is not done again, and other lengths of training have folders of their own.
+Bojar 2018). The better of the two that are alone counts. How long each is trained is left to ``train``. With --together a third model
+learns both pairs at once, with a tag before every source. Models of 2,000 pairs are small, so each has one thread, and as many are
+trained at once as there are cores. Restartable: what is trained or translated is not done again, and what has other lengths has a
+folder of its own.
 """
 
 import argparse
@@ -20,7 +21,6 @@ from prove_commands import (
     corpora,
     describe_machine,
     even_pairs,
-    length_flags,
     mean_bleu,
     parallel_text,
     run,
@@ -37,11 +37,9 @@ BASE = (
     "--tokenization.shared true --batching.batch-tokens 4096 --training.schedule linear --training.warmup-steps 1000 "
     "--training.validate-every 500 --training.average-last 4 --training.seed 1"
 )
-PASSES = (
-    "--model.dropout 0.3 --training.epochs 40 --training.schedule linear --training.patience 10"
-)
-TUNED = "--start.new-language true --start.new-pieces 1500 --training.epochs 40"
-"""The rest is what ``train`` chooses for another language, which has the schedule and the dropout of ``PASSES``."""
+LINEAR = "--model.dropout 0.3 --training.schedule linear --training.patience 10"
+TUNED = "--start.new-language true --start.new-pieces 1500"
+"""The rest is what ``train`` chooses for another language, which has the schedule and the dropout of ``LINEAR``."""
 WANTED = 3.0
 """BLEU that the weights of another pair must be worth, with p below 0.05 for every seed."""
 
@@ -51,43 +49,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=Path, default=Path("runs/prove-transfer"))
     parser.add_argument("--pairs", type=int, default=2_000)
-    parser.add_argument("--base-minutes", type=float, default=40.0, help="of English-German")
-    parser.add_argument("--preset", default="tiny", help="the sizes of English-German")
-    parser.add_argument("--base-updates", type=int, help="of English-German, instead of minutes")
-    parser.add_argument("--minutes", type=float, default=60.0, help="of each other, at most")
+    parser.add_argument("--preset", default="small", help="the sizes of English-German")
+    parser.add_argument("--base-updates", type=int, default=5_000, help="of English-German")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--updates", type=int, help="of each training, to try the script out")
+    parser.add_argument("--updates", type=int, help="of each other, to try it out")
     parser.add_argument("--together", action="store_true", help="train both pairs at once as well")
     flags = parser.parse_args()
     print(describe_machine())
     big, small = corpora() / "tatoeba_en_de", corpora() / "ro_en/sts"
-    base = settings_folder(
-        flags.runs / "base",
-        preset=flags.preset,
-        minutes=flags.base_minutes,
-        updates=flags.base_updates or flags.updates,
-    )
+    base = settings_folder(flags.runs / "base", preset=flags.preset, updates=flags.base_updates)
     place = settings_folder(
-        flags.runs / f"from-{base.name}",
-        pairs=flags.pairs,
-        minutes=flags.minutes,
-        updates=flags.updates,
+        flags.runs / f"from-{base.name}", pairs=flags.pairs, updates=flags.updates
     )
     some = choose_pairs(small, place, flags.pairs)
-    base_length = length_flags(flags.base_minutes, flags.updates)
-    if flags.base_updates:
-        base_length = f"--training.steps {flags.base_updates}"
-    length = f"{length_flags(flags.minutes, flags.updates)} --training.threads 1"
+    steps = f"--training.steps {flags.updates}" if flags.updates else ""
     text = [(big / "train", "de", big / "valid")]
-    base_options = f"--model.preset {flags.preset} {BASE} {base_length}"
+    base_options = f"--model.preset {flags.preset} {BASE} --training.steps {flags.base_updates}"
     train(base, text, base_options)
     new = [(some, "ro", small / "valid")]
-    ways = {"transfer": f"--init-from {base} {TUNED}", "alone": "", "alone, 40 passes": PASSES}
+    ways = {"transfer": f"--init-from {base} {TUNED}", "alone": "", "alone, linear decay": LINEAR}
 
     def learn(one: tuple[str, int]) -> list[str]:
         way, seed = one
         model = place / f"seed-{seed}" / way.replace(", ", "-").replace(" ", "-")
-        train(model, new, f"{ways[way]} {length} --training.seed {seed}")
+        train(model, new, f"{ways[way]} {steps} --training.threads 1 --training.seed {seed}")
         return romanian(model, small, "--threads", "1")
 
     jobs = list(itertools.product(ways, range(1, flags.seeds + 1)))

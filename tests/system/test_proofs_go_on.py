@@ -27,8 +27,8 @@ FEW = {"valid": slice(0, None, 59), "test": slice(30, None, 59), "train": slice(
 PROOFS = [
     pytest.param(
         "prove_transfer",
-        "--updates 20 --seeds 1 --pairs 200",
-        "from-preset-tiny-minutes-40-updates-20/pairs-200-minutes-60-updates-20/seed-1/transfer",
+        "--preset tiny --base-updates 20 --updates 20 --seeds 1 --pairs 200",
+        "from-preset-tiny-updates-20/pairs-200-updates-20/seed-1/transfer",
         id="transfer",
     ),
     pytest.param(
