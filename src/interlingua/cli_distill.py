@@ -60,7 +60,7 @@ def distill(
     command goes on where it was stopped. What the teacher is least sure of goes, and what clean would drop.
 
     Args:
-        teacher: run folders or model folders; several, with the same vocabulary, write together.
+        teacher: run folders or model folders; several, with the same vocabulary and languages, write together.
         source: source text of the training pairs, one sentence a line.
         target: its translation by people: of the best candidates of the teacher the nearest to it is taken.
         output: folder for the corpus and the configuration.

@@ -287,7 +287,7 @@ class ShowFlags:
     """How ``translate`` works and what it shows besides the text."""
 
     ensemble: tuple[Path, ...] = ()
-    """A further model with the same vocabulary, once for each: the mean of all probabilities writes."""
+    """A further model with the same vocabulary and languages, once for each: the mean of all probabilities writes."""
     corrections: Path | None = None
     """Folder of corrections, made by interlingua correct: what was corrected is translated as it was told."""
     stream: bool = False

@@ -39,7 +39,7 @@ from interlingua.decoding.protocol import HiddenModel, SequenceModel
 from interlingua.decoding.search import search
 from interlingua.decoding.stream import stream_search
 from interlingua.decoding.words import BannedPhrases, Lexicon
-from interlingua.directions import Direction
+from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, TokenizerError
 from interlingua.hardware import choose_device
 from interlingua.kernels.search import CompiledSearch
@@ -298,12 +298,12 @@ class Translator:
         threads: int | None = None,
         to: str | None = None,
     ) -> "Translator":
-        """Open several models with the same vocabularies as one: the mean of their probabilities.
+        """Open several models with the same vocabularies and languages as one: the mean of their probabilities.
 
-        Languages and the way of searching are those of the first.
+        The way of searching is that of the first.
 
         Raises:
-            ConfigError: no model, or vocabularies that differ; see also :meth:`load`.
+            ConfigError: no model, or vocabularies or languages that differ; see also :meth:`load`.
         """
         if isinstance(paths, str | Path):
             raise TypeError(
@@ -326,6 +326,11 @@ class Translator:
                 raise ConfigError(
                     f"{path}: its vocabulary is not that of {paths[0]}; only models that were trained with the same "
                     "tokenizer can write together"
+                )
+            if set(member._pairs()) != set(first._pairs()):
+                raise ConfigError(
+                    f"{path}: translates {in_words(member._pairs())}, and {paths[0]} {in_words(first._pairs())}; only models of the "
+                    "same languages can write together"
                 )
         if len(members) == 1:
             return first
@@ -356,6 +361,10 @@ class Translator:
         other._form = self._form  # whatever was put around the model, text is the same to it
         other.directions = self.directions
         return other
+
+    def _pairs(self) -> tuple[Direction, ...]:
+        """The pairs of languages that the model was trained on, in its own order."""
+        return self.directions or (Direction(self.source_lang, self.target_lang),)
 
     def _vocabularies(self) -> list[list[str]]:
         pair = (self.tokenizers.source, self.tokenizers.target)

@@ -1,7 +1,9 @@
 """What a call can ask for beyond one search: several models, candidates, sentences, growing text, confidence."""
 
 import asyncio
+import json
 import math
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, repeat
 
@@ -9,6 +11,7 @@ import pytest
 import torch
 from random_models import restore_size
 
+from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import (
     LoadedModel,
     add_to_model_folder,
@@ -76,6 +79,16 @@ def test_models_with_other_vocabularies_cannot_write_together(folders):
         Translator.load_ensemble([folders[0], folders[2]])
     with pytest.raises(ConfigError, match="no model is given"):
         Translator.load_ensemble([])
+
+
+def test_models_of_other_languages_cannot_write_together(folders, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(folders[1], other)
+    told = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(told | {"target_lang": "yy"}))
+    write_manifest(other)
+    with pytest.raises(ConfigError, match=r"other: translates en-yy, and .*1 en-xx; only models"):
+        Translator.load_ensemble([folders[0], other])
 
 
 def test_the_candidate_most_like_the_others_is_taken(translator):

@@ -31,7 +31,7 @@ class Recipe:
         threads: CPU threads of one worker.
         options: of each call to translate.
         form: of a line: the text; a JSON object with all that is known; or the text and what a filter asks for (``scored_line``).
-        ensemble: further models with the same vocabulary, which write together with the first.
+        ensemble: further models with the same vocabulary and languages, which write together with the first.
         corrections: folder of corrections, or None.
         to: of a model of several pairs of languages, which one, or None.
     """
