@@ -126,6 +126,11 @@ def _check(back: BackFlags) -> None:
     if back.iterations is None:
         if back.mono_source is not None:
             raise ConfigError("--mono-source goes with --iterations; give both")
+        if back.source is None and (flags := _of_the_training(back)):
+            raise ConfigError(
+                f"{', '.join(flags)} {'is' if len(flags) == 1 else 'are'} for the configuration that trains on both corpora; give "
+                "--source and --target of the genuine pairs too"
+            )
         return
     if back.iterations < 1:
         raise ConfigError(f"--iterations must be at least 1, not {back.iterations}")
@@ -137,6 +142,16 @@ def _check(back: BackFlags) -> None:
         raise ConfigError(
             "--iterations of 2 or more trains the reverse model too, on text of the source language; give --mono-source"
         )
+
+
+def _of_the_training(back: BackFlags) -> list[str]:
+    """Return the flags that were given and count in the configuration alone."""
+    given = {"--weight": back.weight, "--config": back.config}
+    keys = (each.partition("=")[0] for each in back.set)
+    return [
+        *(flag for flag, value in given.items() if value is not None),
+        *(f"--{key}" for key in keys),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

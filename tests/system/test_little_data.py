@@ -449,6 +449,16 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
         ("back-translate model --mono mono.digits --output o --weight 0", 2, "corpus.weights"),
         ("back-translate model --mono mono.digits --output o --source mono.digits", 2, "give both"),
         (
+            "back-translate model --mono mono.digits --output o --weight 3",
+            2,
+            "--weight is for the configuration that trains on both corpora; give --source",
+        ),
+        (
+            "back-translate model --mono mono.digits --output o --config o.toml --training.steps 5",
+            2,
+            "--config, --training.steps are for the configuration",
+        ),
+        (
             "back-translate model --mono mono.digits --output o --source train.digits --target train.reverse",
             2,
             "of the other direction",
@@ -517,6 +527,7 @@ def test_what_cannot_be_done_is_told_in_one_line(
     Path("mono.long").write_text("".join(f"{line[::-1]}\n" for line in LINES))
     Path("empty.digits").write_text("")
     Path("blank.digits").write_text("\n \n")
+    Path("o.toml").write_text("")
     Path("full").mkdir()
     Path("full/other.txt").write_text("precious")
     assert main([*command.split(), "--threads", "1"]) == status
