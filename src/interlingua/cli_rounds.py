@@ -44,6 +44,8 @@ ROUNDS = "rounds.json"
 MOST_STAND_INS = 200_000
 """Lines of text that are planned with; no choice depends on more, and time goes by the number of pairs from there on."""
 TEXT_OF_SOURCE = "text_of_source"
+_FLAGS = {"text": "--mono", TEXT_OF_SOURCE: "--mono-source"}
+"""What is called otherwise on the command line."""
 
 Role = Literal["forward", "reverse"]
 Make = Callable[[Path, "Side", Path], Path]
@@ -195,10 +197,10 @@ def recall(rounds: Rounds, told: dict[str, Any], filtered: dict[str, Any]) -> li
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         before, done = content["settings"], content["done"]
-        for name, value in told.items():
+        for name, value in _that_count(rounds, told, done).items():
             if name in before and before[name] != value:
                 raise ConfigError(
-                    f"{path.parent}: was begun with {name} = {before[name]}, not {value}; give another --output"
+                    f"{path.parent}: was begun with {_FLAGS.get(name, name)} = {before[name]}, not {value}; give another --output"
                 )
         _check_begun(content.get("begun"), filtered)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -295,9 +297,11 @@ def _that_count(
     rounds: Rounds, told: dict[str, Any], done: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Leave out the text of the reverse model while nothing has been made of it, so that another can still be given."""
-    if rounds.reverse is None or any(each["model"] == "reverse" for each in done):
+    if TEXT_OF_SOURCE not in told or any(each["model"] == "reverse" for each in done):
         return told
-    unread = (TEXT_OF_SOURCE, _content_name(rounds.reverse.mono))
+    read = filter(None, (rounds.forward.mono, *rounds.forward.named.values()))
+    unread = {TEXT_OF_SOURCE, _content_name(Path(told[TEXT_OF_SOURCE]))}
+    unread -= set(map(_content_name, read))  # the same file may have another use
     return {name: value for name, value in told.items() if name not in unread}
 
 

@@ -306,6 +306,35 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
     assert synthetic.stat().st_mtime_ns == before
 
 
+def test_a_text_that_nothing_has_read_can_be_another_in_a_longer_chain(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(config: RunConfig) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_rounds, "train", stop)
+    for name in ("mono.reverse", "other.reverse"):
+        Path(name).write_text(f"{name[0]} 2 1\n")
+    turns = f"{BACK} --keep 1 {TINY} --iterations"
+    assert main(f"{turns} 1 --mono-source mono.reverse".split()) == 130
+    kept = Path("more/rounds.json")
+    told = json.loads(kept.read_text())
+    assert not [name for name in told["settings"] if "mono.reverse" in name or "of_source" in name]
+    assert "content of train.reverse" in told["settings"]
+    longer = f"{turns} 2 --mono-source other.reverse --dry-run"
+    run(longer, capsys)
+    told["settings"]["text_of_source"] = "mono.reverse"  # as before it was left out
+    kept.write_text(json.dumps(told))
+    run(longer, capsys)
+    told["done"] = [{"round": 1, "model": model} for model in ("forward", "reverse")]
+    kept.write_text(json.dumps(told))
+    assert main(longer.split()) == 2
+    assert (
+        "more: was begun with --mono-source = mono.reverse, not other.reverse"
+        in capsys.readouterr().err
+    )
+
+
 def test_the_cost_of_rounds_is_that_of_the_mixture(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
