@@ -59,6 +59,13 @@ CONFIG = "train.toml"
 MOST_SYNTHETIC = 3.0
 """Synthetic pairs that an epoch has for each genuine one at most, unless somebody says otherwise. Edunov et al. 2018 have 2.8: 226 million
 beside five, which come sixteen times."""
+OF_THE_MACHINE = (
+    "training.threads",
+    "training.device",
+    "training.worker_timeout",
+    "search.batch_tokens",
+)
+"""Settings that decide how long it takes, and nothing of what comes out."""
 
 _BACK, _SEARCH, _SYNTHETIC = BackFlags(), SearchFlags(), SyntheticFlags()
 _VALID, _MACHINE = ValidFlags(), MachineFlags()
@@ -295,15 +302,14 @@ class _Work:
     def settings(self) -> dict[str, Any]:
         """Return all that decides what comes out, besides the text."""
         asked = self.asked().model_dump(mode="json", exclude={"corpus", "run_dir"})
-        of_the_machine = ("training.threads", "training.device", "training.worker_timeout")
-        training = {
+        sections = {**asked, "search": asdict(self.search)}
+        every = {
             f"{section}.{name}": value
-            for section, values in asked.items()
+            for section, values in sections.items()
             for name, value in values.items()
         }
         return {
-            **{key: value for key, value in training.items() if key not in of_the_machine},
-            **{f"search.{name}": value for name, value in asdict(self.search).items()},
+            **{key: value for key, value in every.items() if key not in OF_THE_MACHINE},
             "method": self.back.method,
             "temperature": self.back.temperature,
             "top_k": self.back.top_k,

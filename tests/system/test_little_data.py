@@ -303,6 +303,7 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
         again = turns.replace("--keep 1", flags) if "--keep" in flags else f"{turns} {flags}"
         assert main(again.split()) == 2
         assert told in capsys.readouterr().err
+    run(f"{turns} --batch-tokens 500 --dry-run", capsys)  # of the machine, not of what comes out
     assert synthetic.stat().st_mtime_ns == before
 
 
