@@ -307,23 +307,32 @@ def _that_count(
 
 def describe_rounds(rounds: Rounds, done: Sequence[dict[str, Any]]) -> str:
     """Tell a person what each training came to, and which model is the best, if one text validated all."""
-    bleu = [each["validation"]["bleu"] if each["validation"] else 0.0 for each in done]
+    figures = [_figure(each["validation"]) for each in done]
     lines = [
-        f"round {each['round']}, {each['model']}: validation BLEU {value:.2f}, {each['run']}"
-        for each, value in zip(done, bleu, strict=True)
+        f"round {each['round']}, {each['model']}: validation {name} {value:.2f}, {each['run']}"
+        for each, (name, value) in zip(done, figures, strict=True)
     ]
     forward = [number for number, each in enumerate(done) if each["model"] == "forward"]
     if not forward:
         return "".join(f"{line}\n" for line in lines)
-    chosen = max(forward, key=bleu.__getitem__)
+    chosen = max(reversed(forward), key=lambda number: figures[number][1])  # the latest of equals
     if rounds.forward.valid_source is None and len(forward) > 1:
         lines.append(
-            "each was validated on a part of its own text, so that these BLEU cannot be compared; --valid-source and --valid-target "
-            "make them so"
+            "each was validated on a part of its own text, so that these figures cannot be compared; --valid-source and "
+            "--valid-target make them so"
         )
         chosen = forward[-1]
     lines.append(f'next: interlingua translate {done[chosen]["run"]} "..."')
     return "".join(f"{line}\n" for line in lines)
+
+
+def _figure(validation: dict[str, Any] | None) -> tuple[str, float]:
+    """Return what a training is judged by: its BLEU, or chrF where no reference is long enough for BLEU."""
+    if validation is None:
+        return "BLEU", 0.0
+    if validation.get("too_short_for_bleu"):
+        return "chrF", validation["chrf"]
+    return "BLEU", validation["bleu"]
 
 
 def _figures(result: TrainResult) -> dict[str, Any]:

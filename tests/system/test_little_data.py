@@ -261,7 +261,7 @@ def test_forward_and_reverse_models_are_trained_in_turn(
         ("more/round-1/forward/run", "mono.reverse"),
         ("more/round-1/reverse/run", "mono.digits"),
     ]
-    assert out.count("validation BLEU") == 3
+    assert out.count("validation chrF") == 3  # references of two digits are too short for BLEU
     reverse = load_config(Path("more/round-1/reverse/train.toml"))
     assert reverse.corpus.source == (
         Path("train.digits"),
@@ -399,6 +399,30 @@ def test_rounds_are_compared_by_one_text_or_not_at_all(validated: bool) -> None:
     told = cli_rounds.describe_rounds(rounds, done)
     assert ("cannot be compared" in told) != validated
     assert f'next: interlingua translate run-{1 if validated else 2} "..."' in told
+
+
+def judged(*validations: dict[str, object]) -> str:
+    """Return what is told of forward models that one text validated so."""
+    side = cli_rounds.Side(Path("mono.b"), Path("t.a"), Path("t.b"), Path("v.a"), Path("v.b"))
+    rounds = cli_rounds.Rounds(len(validations), Path("more"), Path("model"), side, None)
+    done = [
+        {"round": n, "model": "forward", "run": f"run-{n}", "validation": each}
+        for n, each in enumerate(validations, 1)
+    ]
+    return cli_rounds.describe_rounds(rounds, done)
+
+
+def test_rounds_of_references_that_are_too_short_for_bleu_are_compared_by_chrf() -> None:
+    told = judged(
+        *({"bleu": 0.0, "chrf": chrf, "too_short_for_bleu": True} for chrf in (50.0, 62.5, 61.0))
+    )
+    assert "round 2, forward: validation chrF 62.50, run-2" in told
+    assert "BLEU" not in told
+    assert 'next: interlingua translate run-2 "..."' in told
+
+
+def test_of_equal_rounds_the_latest_is_taken() -> None:
+    assert 'next: interlingua translate run-2 "..."' in judged({"bleu": 3.0}, {"bleu": 3.0})
 
 
 def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
