@@ -191,7 +191,6 @@ class _Work:
         valid: ValidFlags,
     ) -> tuple[dict[str, Any], str] | None:
         """Write one corpus and its configuration; return what to tell of it, or None after a dry run."""
-        from interlingua.bulk.worker import open_translator
         from interlingua.cli_synthetic import (
             RUN,
             TRANSLATED,
@@ -200,13 +199,14 @@ class _Work:
             describe,
             in_words,
             make_corpus,
+            open_for,
             save_run,
             sides_in,
         )
         from interlingua.training.synthetic import SyntheticCorpus
 
         back, keep, recipe = self.back, self.keep, self.recipe(model)
-        translator = open_translator(recipe)
+        translator = open_for(recipe, mono)
         reads, writes = translator.source_lang, translator.target_lang
         check_languages(model, reads, writes, mono, genuine[0])
         places = sides_in(output, "back-translated", writes, reads)
@@ -407,7 +407,6 @@ def _tell_what_is_left(
     """Say what the rounds will still take, by the pace of the model that writes next."""
     from tempfile import TemporaryDirectory
 
-    from interlingua.bulk.worker import open_translator
     from interlingua.cli_bulk import waiting_parts
     from interlingua.cli_rounds import stand_in, tell_cost
     from interlingua.cli_synthetic import (
@@ -415,6 +414,7 @@ def _tell_what_is_left(
         TRANSLATED,
         check_languages,
         measure_cost,
+        open_for,
         refuse_unreadable,
         sides_in,
     )
@@ -425,7 +425,7 @@ def _tell_what_is_left(
         refuse_unreadable(text)  # that of the second training too, which comes after hours
     model = rounds.writer(number, role, RUN)
     recipe = work.asking(model, rounds.reverse_model).recipe(model)
-    translator = open_translator(recipe)
+    translator = open_for(recipe, side.mono)
     reads, writes = translator.source_lang, translator.target_lang
     for _, other, each in left[:2]:
         languages = (reads, writes) if other == role else (writes, reads)

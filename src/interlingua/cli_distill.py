@@ -71,7 +71,6 @@ def distill(
     for path in (source, target, valid.valid_source, valid.valid_target, *keep.held_out):
         refuse_missing_text(path)
     options = _options(how, search, target)
-    from interlingua.bulk.worker import open_translator
     from interlingua.cli_synthetic import (
         RUN,
         TRANSLATED,
@@ -80,6 +79,7 @@ def distill(
         describe,
         in_words,
         make_corpus,
+        open_for,
         recipe_of,
         save_run,
         sides_in,
@@ -90,7 +90,7 @@ def distill(
     if len(teacher) > 1 and search.dtype != "auto":
         raise ConfigError("several teachers go without --dtype; leave it out")
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
-    translator = open_translator(recipe)
+    translator = open_for(recipe, source)
     languages = translator.source_lang, translator.target_lang
     check_languages(teacher[0], *languages, source, target)
     places = sides_in(output, "distilled", *languages)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from interlingua.bulk.parts import Part
-from interlingua.bulk.worker import Recipe
+from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_bulk import translate_files, waiting_parts
 from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
@@ -16,8 +16,10 @@ from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.parallel import language_of
+from interlingua.directions import direction_of_text
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
 from interlingua.requests.request import TranslateOptions
@@ -33,6 +35,7 @@ __all__ = [
     "in_words",
     "make_corpus",
     "measure_cost",
+    "open_for",
     "recipe_of",
     "refuse_empty",
     "refuse_foreign",
@@ -74,6 +77,26 @@ def recipe_of(
         ensemble=ensemble,
         to=to,
     )
+
+
+def open_for(recipe: Recipe, text: Path) -> Translator:
+    """Open the model of a recipe; of several pairs of languages, for the one that the name of ``text`` tells, unless ``to`` told both.
+
+    Raises:
+        ConfigError: the name tells no pair that the model was trained on; see also ``open_translator``.
+    """
+    translator = open_translator(recipe)
+    known, target = translator.directions, translator.target_lang
+    if not known or recipe.to not in (None, target):
+        return translator
+    named = language_named(text, {each.source for each in known})
+    found = direction_of_text(known, recipe.to, named)
+    if found is None or found not in known:
+        into = " or ".join(str(each) for each in known if each.target == target)
+        raise ConfigError(
+            f"{text}: its name does not tell which language {recipe.model} is to read; say both languages: --to {into}"
+        )
+    return translator.towards(found)
 
 
 def check_flags(flags: SyntheticFlags) -> None:
@@ -145,7 +168,7 @@ def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
 
 
 def check_languages(model: Path, reads: str, writes: str, text: Path, other: Path | None) -> None:
-    """Refuse a model that translates in the other direction than the names of the files tell.
+    """Refuse a model that translates in another direction than the names of the files tell.
 
     Args:
         model: what to call it.
@@ -154,7 +177,8 @@ def check_languages(model: Path, reads: str, writes: str, text: Path, other: Pat
         other: text in the language that it is to write, if there is any.
 
     Raises:
-        ConfigError: it reads the language that it should write, or writes the one that it should read.
+        ConfigError: it reads the language that it should write, or writes the one that it should read, or both are others than its
+            own.
     """
     told, wanted = language_of(text), language_of(other) if other else None
     if reads == writes:
@@ -164,6 +188,18 @@ def check_languages(model: Path, reads: str, writes: str, text: Path, other: Pat
             f"{model}: translates {reads} into {writes}, but {text} is to be translated"
             f"{f' into {wanted}' if wanted else ''}; give a model of the other direction"
         )
+    if told and wanted and _are_others((told, wanted), (reads, writes)):
+        raise ConfigError(
+            f"{model}: translates {reads} into {writes}, but {text} is to be translated into {wanted}; give a model of these languages"
+        )
+
+
+def _are_others(told: tuple[str, str], own: tuple[str, str]) -> bool:
+    """Tell whether neither of two suffixes is one of a model's languages, where all four are languages (``txt`` is none)."""
+    if set(told) & set(own):
+        return False
+    codes = list(map(language_code, (*told, *own)))  # deu is de
+    return None not in codes and not set(codes[:2]) & set(codes[2:])
 
 
 def width_of(model: Path) -> int:

@@ -17,6 +17,7 @@ __all__ = [
     "Direction",
     "choose_direction",
     "contradictions_in_directions",
+    "direction_of_text",
     "in_words",
 ]
 
@@ -87,6 +88,28 @@ def choose_direction(known: Sequence[Direction], to: str | None = None) -> Direc
     if asked.source == asked.target:
         raise ConfigError(f"{asked} is no translation; give two languages, such as --to {known[0]}")
     return asked
+
+
+def direction_of_text(
+    known: Sequence[Direction], to: str | None, language: str | None
+) -> Direction | None:
+    """Return the direction in which a text is translated, or None where its own language is not told.
+
+    Args:
+        known, to: as for :func:`choose_direction`.
+        language: that the name of the text tells; None if it tells none, which is enough where one language only goes into the
+            target.
+
+    Raises:
+        ConfigError: see :func:`choose_direction`.
+    """
+    found = choose_direction(known, to)
+    if to not in (None, found.target):
+        return found
+    if language is None:
+        return found if {each for each in known if each.target == found.target} == {found} else None
+    sources = {each.source for each in known} - {found.target}
+    return Direction(language, found.target) if language in sources else None
 
 
 def contradictions_in_directions(

@@ -14,10 +14,18 @@ from interlingua import cli_rounds
 from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Worker
 from interlingua.checkpoints.manifest import write_manifest
+from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
+from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
-from interlingua.config import RunConfig
+from interlingua.cli_synthetic import check_languages
+from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines
+from interlingua.directions import Direction
+from interlingua.errors import ConfigError
+from interlingua.model.architecture import Architecture
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import Translator
 
 Capture = pytest.CaptureFixture[str]
@@ -449,6 +457,87 @@ def test_a_beam_is_wide_enough_for_its_candidates(capsys: Capture) -> None:
     Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES))
     out = run(f"{DISTILL} --target mono.reverse --beam-size 3 --json", capsys)[0]
     assert json.loads(out)["options"] == {"beam_size": 3, "n_best": 3}
+
+
+SEVERAL = ("de-en", "fr-en", "en-de")
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model of several pairs of languages, which has the truth written for it, and text in some languages."""
+    tags = ("<2en>", "<2de>")
+    tokenizer = train_tokenizer(LINES, kind="char", vocabulary_size=300, tags=tags)
+    both = TokenizerPair(tokenizer, tokenizer, shared=True)
+    sizes = Architecture(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
+    model = build(sizes, both)
+    decoding = DecodingConfig(beam_size=1)
+    directions = tuple(map(Direction.read, SEVERAL))
+    loaded = LoadedModel(model, both, "de", "en", decoding, 16, directions=directions)
+    save_model_folder(Path("several"), loaded, parameters_of(model), "a card\n")
+    for name in ("mono.fr", "mono.it", "mono.txt", "train.en", "train.fr"):
+        Path(name).write_text("".join(f"{line}\n" for line in LINES))
+
+    def write_the_truth(_: Worker, part: Part) -> object:
+        lines = [json.dumps([[line[::-1], -0.1, []]]) for line in part.read()]
+        return "".join(f"{line}\n" for line in lines), {}
+
+    monkeypatch.setattr(Worker, "translate", write_the_truth)
+    return Path("several")
+
+
+@pytest.mark.parametrize("to", ["en", "fr-en"])
+def test_a_model_of_several_pairs_files_text_under_the_language_of_its_name(
+    several: Path, to: str, capsys: Capture
+) -> None:
+    flags = f"--to {to} --threads 1 --keep 1"
+    genuine = "--source train.en --target train.fr"
+    run(f"back-translate {several} --mono mono.fr {genuine} --output more {flags}", capsys)
+    corpus = load_config(Path("more/train.toml")).corpus
+    assert (corpus.source_lang, corpus.target_lang) == ("en", "fr")
+    assert read_lines(Path("more/back-translated.fr")) == LINES
+    run(f"distill {several} --source mono.fr --output small {flags}", capsys)
+    assert read_lines(Path("small/distilled.fr")) == LINES
+    rounds = f"{genuine} --output rounds --iterations 1 {TINY} {flags} --dry-run"
+    assert "1 training to go" in run(f"back-translate {several} --mono mono.fr {rounds}", capsys)[1]
+
+
+@pytest.mark.parametrize("name", ["mono.it", "mono.txt"])
+def test_a_model_of_several_pairs_asks_where_a_name_tells_none_of_them(
+    several: Path, name: str, capsys: Capture
+) -> None:
+    genuine = "--source train.en --target train.fr --iterations 1"
+    for command in (
+        f"distill {several} --source {name}",
+        f"back-translate {several} --mono {name}",
+        f"back-translate {several} --mono {name} {genuine} {TINY}",
+    ):
+        assert main(f"{command} --to en --output o --dry-run --threads 1".split()) == 2
+        assert (
+            f"{name}: its name does not tell which language several is to read; say both languages: --to de-en or fr-en"
+            in capsys.readouterr().err
+        )
+    run(f"distill {several} --source {name} --to fr-en --output o --threads 1 --keep 1", capsys)
+    assert Path("o/distilled.fr").is_file()
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "other", "refused"),
+    [
+        (("en", "de"), "mono.fr", "train.ro", True),
+        (("en", "de"), "mono.deu", "train.eng", False),
+        (("en", "de"), "mono.txt", "train.src", False),
+        (("source", "target"), "mono.fr", "train.ro", False),
+    ],
+)
+def test_a_model_of_neither_language_is_refused(
+    languages: tuple[str, str], text: str, other: str, refused: bool
+) -> None:
+    asked = (Path("model"), *languages, Path(text), Path(other))
+    if not refused:
+        check_languages(*asked)
+        return
+    with pytest.raises(ConfigError, match=r"translates en into de, but mono\.fr is .* into ro"):
+        check_languages(*asked)
 
 
 def test_a_model_of_one_language_writes_a_corpus_of_it(capsys: Capture) -> None:

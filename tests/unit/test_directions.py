@@ -5,10 +5,11 @@ import re
 import pytest
 
 from interlingua.config_files import load_config
-from interlingua.directions import DIRECTION, Direction, choose_direction
+from interlingua.directions import DIRECTION, Direction, choose_direction, direction_of_text
 from interlingua.errors import ConfigError
 
 EN_DE, EN_RO, DE_EN = Direction("en", "de"), Direction("en", "ro"), Direction("de", "en")
+RO_EN = Direction("ro", "en")
 KNOWN = (EN_DE, EN_RO, DE_EN)
 
 
@@ -28,7 +29,7 @@ def test_what_is_no_direction_is_refused_by_the_configuration(name: str) -> None
 def test_the_target_alone_is_enough_and_both_may_be_told() -> None:
     assert choose_direction(KNOWN, "ro") == EN_RO
     assert choose_direction(KNOWN, "en-ro") == EN_RO
-    assert choose_direction((DE_EN, Direction("ro", "en"))) == DE_EN
+    assert choose_direction((DE_EN, RO_EN)) == DE_EN
 
 
 def test_a_pair_that_was_never_trained_on_can_be_asked_for() -> None:
@@ -49,6 +50,25 @@ def test_a_pair_that_was_never_trained_on_can_be_asked_for() -> None:
 def test_what_the_model_does_not_know_is_said(to: str | None, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         choose_direction(KNOWN, to)
+
+
+@pytest.mark.parametrize(
+    ("to", "language", "found"),
+    [
+        ("en", "de", DE_EN),
+        ("en", "ro", RO_EN),
+        ("en", "fr", None),  # not read
+        ("en", "en", None),
+        ("en", None, None),  # two languages go into English
+        ("de", None, EN_DE),
+        ("de", "ro", Direction("ro", "de")),  # zero-shot
+        ("de-en", "ro", DE_EN),
+    ],
+)
+def test_the_name_of_a_text_tells_what_is_left_open(
+    to: str, language: str | None, found: Direction | None
+) -> None:
+    assert direction_of_text((*KNOWN, RO_EN), to, language) == found
 
 
 FILES = {"corpus.source": ("a.en", "b.en"), "corpus.target": ("a.de", "b.ro")}

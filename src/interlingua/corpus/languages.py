@@ -6,7 +6,7 @@ sure, and the language of a side is that of most blocks of its lines, as single 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.corpus.pair_rules import decode_line
+from interlingua.corpus.parallel import language_of
 from interlingua.corpus.survey import read_pairs
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "are_alike",
     "examine_languages",
     "language_code",
+    "language_named",
     "rank_languages",
     "trigrams",
 ]
@@ -90,6 +92,12 @@ def language_code(code: str | None) -> str | None:
     plain = code.replace("_", "-").split("-")[0].lower()
     plain = _ALIASES.get(plain, plain)
     return plain if plain in _identifier().labels else None
+
+
+def language_named(path: Path, known: Collection[str]) -> str | None:
+    """Return the language that the name of a file tells: one of ``known``, or any other that there is; ``text.txt`` tells none."""
+    suffix = language_of(path)
+    return suffix if suffix in known or language_code(suffix) else None
 
 
 def examine_languages(source: Path, target: Path) -> Languages:
