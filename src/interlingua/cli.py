@@ -154,7 +154,7 @@ def evaluate(
     from interlingua.cli_evaluate import evaluate_models
 
     sources, references = read_aligned(source, reference)
-    say(evaluate_models(model, sources, references, score, search, machine, to))
+    say(evaluate_models(model, sources, references, score, search, machine, to, source))
 
 
 def inspect(

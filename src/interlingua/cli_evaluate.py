@@ -9,6 +9,8 @@ from pathlib import Path
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
 from interlingua.cli_marks import note_marks, note_zero_shot
 from interlingua.cli_streams import one_line, open_output
+from interlingua.corpus.languages import language_named
+from interlingua.directions import direction_of_text
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import p_value
 from interlingua.evaluation.external import (
@@ -34,8 +36,11 @@ def evaluate_models(
     search: SearchFlags,
     machine: MachineFlags,
     to: str | None = None,
+    text: Path | None = None,
 ) -> str:
     """Return the report on one model, or the mean and spread of several, as ``score.format`` wants it.
+
+    ``text`` is where the sources were read; its name tells their language to a model of several pairs.
 
     Raises:
         ConfigError: no model, an unknown metric, a program that fails, or flags that need a single model or reference.
@@ -54,7 +59,7 @@ def evaluate_models(
     try_out(programs, sources, references[0])
     # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:
-        how = (search, machine, to)
+        how = (search, machine, to, text)
         baseline = score.against and _translate(score.against, sources, *how).lines
         translated = [_translate(model, sources, *how) for model in models]
         write("".join(f"{line}\n" for line in translated[0].lines))
@@ -109,7 +114,7 @@ def _add_score(
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """What one model says, and into which language."""
+    """What one model says, and into which language; of one of several pairs, in which direction ("into en" where its source is not told)."""
 
     lines: list[str]
     target_lang: str
@@ -123,6 +128,7 @@ def _translate(
     search: SearchFlags,
     machine: MachineFlags,
     to: str | None,
+    text: Path | None,
 ) -> _Outputs:
     translator = Translator.load(
         model,
@@ -131,6 +137,9 @@ def _translate(
         threads=machine.threads,
         to=to,
     )
+    direction = None
+    if translator.directions:
+        translator, direction = _named(translator, to, text)
     note_zero_shot(translator)
     translations = translator.translate(
         sources,
@@ -144,9 +153,19 @@ def _translate(
     return _Outputs(
         [one_line(each.text) for each in translations],
         translator.target_lang,
-        str(translator.direction) if translator.direction else None,
+        direction,
         translator.is_zero_shot,
     )
+
+
+def _named(translator: Translator, to: str | None, text: Path | None) -> tuple[Translator, str]:
+    """Return a model of several pairs for the one that ``to`` and the name of a text tell, and what to call this."""
+    known = translator.directions
+    named = language_named(text, {each.source for each in known}) if text else None
+    found = direction_of_text(known, to, named)
+    if found is None:
+        return translator, f"into {translator.target_lang}"
+    return translator.towards(found), str(found)
 
 
 def _write(report: EvaluationReport | RunsSummary, form: str) -> str:

@@ -125,6 +125,29 @@ def test_each_pair_is_evaluated_and_one_that_was_never_seen_is_called_so(
     assert out.startswith("de-it (zero-shot: never trained on): 60 sentences, 1 reference")
 
 
+@pytest.mark.parametrize(
+    ("to", "name", "direction", "zero_shot"),
+    [
+        ("it", "test.en", "en-it", False),
+        ("it", "test.de", "de-it", True),
+        ("it", "test.txt", "en-it", False),  # the only language that goes into Italian
+        ("it", "test.fr", "into it", False),
+        ("en-it", "test.fr", "en-it", False),
+    ],
+)
+def test_the_name_of_a_test_set_tells_its_language(
+    trained: Path, run: Run, tmp_path: Path, to: str, name: str, direction: str, zero_shot: bool
+) -> None:
+    text = tmp_path / name
+    text.write_text("".join(f"{word}\n" for word in WORDS["en"]))
+    command = f"evaluate {trained} --to {to} --source {text} --reference {text}"
+    status, out, err = run(f"{command} --json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert (found["direction"], found["zero_shot"]) == (direction, zero_shot)
+    assert ("zero-shot" in err) == zero_shot
+
+
 def test_a_file_is_translated_part_by_part_into_the_language_that_was_told(
     trained: Path, run: Run, tmp_path: Path
 ) -> None:
