@@ -43,10 +43,10 @@ def align_text(
         ConfigError: a heuristic or a layer that does not exist.
         CorpusError: the texts or the gold cannot be read or do not correspond.
         ModelError: a model that cannot be read, or two that do not translate in opposite directions.
-        OutputError: the links cannot be written.
+        OutputError: the links cannot be written, or would be over one of the texts.
     """
     heuristic = _read_heuristic(flags.heuristic)
-    sources, (targets,) = read_aligned(source, [target])
+    sources, (targets,) = read_aligned(source, [target], flags.output or "-")
     pairs = list(zip(sources, targets, strict=True))
     words = [(len(one.split()), len(other.split())) for one, other in pairs]
     gold = read_gold(flags.gold, words) if flags.gold else None

@@ -13,6 +13,7 @@ from interlingua.cli_streams import (
     say,
 )
 from interlingua.errors import ConfigError, CorpusError
+from interlingua.files import refuse_to_write_over, write_text
 
 if TYPE_CHECKING:
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
@@ -59,26 +60,27 @@ def compare(
     """
     named = [_Named.read(each) for each in system]
     _check(named, source, reference)
-    for path in (output, latex):
-        if path is not None:
-            refuse_missing_folder(path)
+    written = [path for path in (output, latex) if path is not None]
+    for path in written:
+        refuse_missing_folder(path)
+    refuse_to_write_over(
+        [*source, *reference, *(path for each in named for path in each.paths)], written
+    )
     from interlingua.evaluation.external import read_metrics, try_out
     from interlingua.evaluation.systems import compare_systems
 
     metrics, programs = read_metrics(measure.metrics, measure.metric_command, measure.comet)
     test_sets = _read_test_sets(source, reference)
     are_files = all(path.is_file() for each in named for path in each.paths)
-    written = _language_of(reference) if are_files else None  # a model knows its language
+    by_name = _language_of(reference) if are_files else None  # a model knows its language
     said = _read_files(named, test_sets, source)
     try_out(programs, test_sets[0].sources, test_sets[0].references)
     translated = [each.translate(said, test_sets, machine, to) for each in named]
     systems = [outputs for outputs, _ in translated]
-    target_lang = next((lang for _, lang in translated if lang), written)
+    target_lang = next((lang for _, lang in translated if lang), by_name)
     table = compare_systems(
         systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
     )
-    from interlingua.files import write_text
-
     if output is not None:
         write_text(output, _page(table, systems, test_sets, target_lang))
     if latex is not None:

@@ -34,7 +34,7 @@ def score(
     """
     if json and output != "-":
         raise ConfigError("--json goes to standard output; leave out --output")
-    sources, (targets,) = read_aligned(source, [target])
+    sources, (targets,) = read_aligned(source, [target], output)
     from interlingua.translator import Translator
 
     translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)

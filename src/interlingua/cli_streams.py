@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
-from interlingua.files import replace_file
+from interlingua.files import refuse_to_write_over, replace_file
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
@@ -48,8 +48,9 @@ def read_input(text: Sequence[str], source: str | None, output: str = "-") -> li
     A text from Windows, whose lines end in CR, is remarked on.
 
     Raises:
-        ConfigError: both are given, or neither while standard input is a terminal; or ``output``, where the result goes, is the input.
+        ConfigError: both are given, or neither while standard input is a terminal.
         CorpusError: the file is missing, or the bytes are not UTF-8.
+        OutputError: ``output``, where the result goes, is the input.
     """
     if text and source is not None:
         raise ConfigError("text and --input are both given; give one of the two")
@@ -59,10 +60,7 @@ def read_input(text: Sequence[str], source: str | None, output: str = "-") -> li
 
     if source not in (None, "-"):
         lines = read_lines(Path(str(source)))
-        if Path(output).is_file() and Path(output).samefile(str(source)):
-            raise ConfigError(
-                f"--output {output}: is the input, which would be lost; give another name"
-            )
+        _refuse_lost_input([Path(str(source))], output)
         _note_if(report_carriage_returns(str(source), lines))
         return lines
     if sys.stdin is None or (source is None and sys.stdin.isatty()):
@@ -72,6 +70,11 @@ def read_input(text: Sequence[str], source: str | None, output: str = "-") -> li
     lines = _read_standard_input()
     _note_if(report_carriage_returns("standard input", lines))
     return lines
+
+
+def _refuse_lost_input(read: Sequence[Path], output: str) -> None:
+    if output != "-":
+        refuse_to_write_over(read, [Path(output)])
 
 
 def refuse_missing_text(path: Path | None) -> None:
@@ -124,14 +127,18 @@ def _read_standard_input() -> list[str]:
     return decoded
 
 
-def read_aligned(source: Path, references: Sequence[Path]) -> tuple[list[str], list[list[str]]]:
+def read_aligned(
+    source: Path, references: Sequence[Path], output: str = "-"
+) -> tuple[list[str], list[list[str]]]:
     """Read a source text and its references, which must have as many lines; remark on those from Windows.
 
     Raises:
         CorpusError: a file is missing, not UTF-8, empty, or has another number of lines.
+        OutputError: ``output``, where the result goes, is one of them.
     """
     from interlingua.corpus.lines import read_lines, report_carriage_returns
 
+    _refuse_lost_input([source, *references], output)
     sources = read_lines(source)
     if not sources:
         raise CorpusError(f"{source}: is empty; give a file with one sentence a line")

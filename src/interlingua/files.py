@@ -17,6 +17,7 @@ import functools
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,11 +38,32 @@ __all__ = [
 
 
 def refuse_to_write_over(read: Iterable[Path], written: Iterable[Path]) -> None:
-    """Raise an OutputError if one of the files that are to be written is read."""
-    places = {path.resolve() for path in read}
+    """Refuse, before work is done, to write over a file that is read, or to write two things to one file.
+
+    A device (``/dev/null``) keeps nothing that could be lost.
+
+    Raises:
+        OutputError: it names the file.
+    """
+    inputs, outputs = set(map(_identity, read)), set()
     for path in written:
-        if path.resolve() in places:
-            raise OutputError(f"{path}: is read from as well; write to another folder")
+        identity = _identity(path)
+        if identity is None:
+            continue
+        if identity in inputs:
+            raise OutputError(f"{path}: is read from as well, and would be lost; write elsewhere")
+        if identity in outputs:
+            raise OutputError(f"{path}: is to be written twice; give each output its own name")
+        outputs.add(identity)
+
+
+def _identity(path: Path) -> tuple[int, int] | Path | None:
+    """Return what is the same for all names of a file, also of one that is yet to be written; None for a device or folder."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.resolve()
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 @contextmanager

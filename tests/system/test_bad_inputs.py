@@ -195,8 +195,20 @@ FLAGS = [
     Case(
         "the input as output",
         "translate model --input good.ro --output ./good.ro",
-        2,
-        ("--output ./good.ro: is the input, which would be lost",),
+        6,
+        ("good.ro: is read from as well, and would be lost; write elsewhere",),
+    ),
+    Case(
+        "a scored text as output",
+        "score model --source good.ro --target good.en --output good.en",
+        6,
+        ("good.en: is read from as well",),
+    ),
+    Case(
+        "an aligned text as output",
+        "align model --source good.ro --target good.en --output good.ro",
+        6,
+        ("good.ro: is read from as well",),
     ),
     Case(
         "an unknown metric",

@@ -132,6 +132,29 @@ def test_latex_has_means_deviations_and_marks(capsys: Capture) -> None:
     assert Path("t.tex").read_text().count(r"$^{\ddagger}$") == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("t.de: is read from as well", ["--latex", "t.de"]),
+        ("t.en: is read from as well", ["--output", "./t.en"]),
+        ("linked: is read from as well", ["--output", "linked"]),
+        ("a/../one: is to be written twice", ["--output", "one", "--latex", "a/../one"]),
+    ],
+)
+def test_no_input_is_written_over(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, told: str, words: list[str]
+) -> None:
+    Path("linked").symlink_to("worse")
+    Path("a").mkdir()
+    shutil.copytree(GOLDEN, "model")
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    capsys.readouterr()
+    assert main(["compare", "worse", "model", *TEST, *words]) == 6
+    assert told in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
 class Checked(HTMLParser):
     """Every tag is closed; remembers what refers to something outside."""
 
@@ -324,6 +347,18 @@ def test_what_cannot_score_a_model_is_refused_before_it_is_opened(
     capsys.readouterr()
     assert main([*digits, *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_no_text_of_an_evaluation_is_written_over(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, digits: list[str]
+) -> None:
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    for name in ("digits.txt", "reverse.txt"):
+        before = Path(name).read_bytes()
+        capsys.readouterr()
+        assert main([*digits, "--output", name]) == 6
+        assert f"{name}: is read from as well" in capsys.readouterr().err
+        assert Path(name).read_bytes() == before
 
 
 def test_references_of_any_name_do_where_a_model_knows_its_language(capsys: Capture) -> None:

@@ -15,6 +15,7 @@ from interlingua.errors import OutputError, TrainingError
 from interlingua.files import (
     clear_left_overs,
     hold_folder,
+    refuse_to_write_over,
     remove_folder,
     replace_file,
     replace_folder,
@@ -216,3 +217,16 @@ def test_a_folder_that_cannot_be_locked_is_not_said_to_be_busy(
         hold_folder(folder, busy=busy, remedy="choose another"),
     ):
         pass
+
+
+def test_a_file_has_one_identity_and_a_device_none(tmp_path: Path) -> None:
+    text, linked, new = (tmp_path / name for name in ("text", "linked", "new"))
+    text.write_text("old")
+    linked.symlink_to(text)
+    refuse_to_write_over([text], [new, Path(os.devnull), Path(os.devnull)])
+    refuse_to_write_over([Path(os.devnull)], [Path(os.devnull)])
+    with pytest.raises(OutputError, match="linked: is read from as well"):
+        refuse_to_write_over([text], [new, linked])
+    for path in (new, text):
+        with pytest.raises(OutputError, match="is to be written twice"):
+            refuse_to_write_over([], [path, path.parent / "." / path.name])

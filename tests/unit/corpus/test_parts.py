@@ -111,7 +111,10 @@ def test_the_corpus_is_never_written_over(corpus: Path, capsys: Capture) -> None
         Path(f"train.{lang}").write_text("".join(f"{row[side]}\n" for row in ROWS))
     before = Path("train.ro").read_bytes()
     assert main(["split", "--source", "train.ro", "--target", "train.en", "--output", "."]) == 6
-    assert "train.ro: is read from as well; write to another folder" in capsys.readouterr().err
+    assert (
+        "train.ro: is read from as well, and would be lost; write elsewhere"
+        in capsys.readouterr().err
+    )
     assert Path("train.ro").read_bytes() == before
     assert not Path("valid.ro").exists()
 
