@@ -6,11 +6,11 @@ places where a person should look, and count them.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from interlingua.corpus.pair_rules import numbers_of
 from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import sentence_chrf
 
@@ -49,6 +49,18 @@ NEGATIONS = {
 """Words that say no, by language of the outputs, as patterns; of other languages negation is not looked at."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(
+    # A hyphen before a number is a sign inside a line only, and not behind a number: elsewhere it is rather the dash of
+    # a dialogue or of a range.
+    r"((?<=[\s(])(?<!\d\s)[-\u2212\u2013])?"
+    r"([1-9]\d{0,2}(?:[\u00a0\u202f\u2009 ]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:['.,\u066b]\d+)*)"
+)
+"""A sign, and digits with what may stand between them."""
+_ONE_NUMBER = re.compile(
+    r"([1-9]\d{0,2}([.,'\u00a0\u202f\u2009 ])\d{3}(?:\2\d{3})*|\d+)(?:[.,\u066b](\d+))?"
+)
+"""In groups of three if it can be read so, and decimals; a date or a version is none."""
 _UNKNOWN = re.compile(r"<unk>|\u2047|\ufffd")
 _LEAST_COPIED = 4
 """Letters of a word that counts as left in the source's language; shorter ones are alike in many languages."""
@@ -156,9 +168,26 @@ def _faulty(signs: dict[str, tuple[str, ...]]) -> frozenset[str]:
 
 
 def _wrong_numbers(reference: str, output: str) -> tuple[str, ...]:
-    wanted, written = Counter(numbers_of(reference)), Counter(numbers_of(output))
+    wanted, written = Counter(_numbers(reference)), Counter(_numbers(output))
     missing, added = wanted - written, written - wanted
     return (*(f"-{n}" for n in sorted(missing)), *(f"+{n}" for n in sorted(added)))
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers as Python writes them, whether they have a decimal point or comma; ``2.50`` is ``2.5``.
+
+    One point or comma with three digits behind it, as in ``1.000``, groups. Of dates and versions each part is a number.
+    """
+    found = []
+    for sign, digits in _NUMBER.findall(text):
+        plain = "".join(str(unicodedata.decimal(each, each)) for each in digits)
+        if one := _ONE_NUMBER.fullmatch(plain):
+            whole, decimals = "".join(_DIGITS.findall(one[1])), (one[3] or "").rstrip("0")
+            value = (whole.lstrip("0") or "0") + (f".{decimals}" if decimals else "")
+            found.append(f"-{value}" if sign else value)
+        else:
+            found += [part.lstrip("0") or "0" for part in _DIGITS.findall(plain)]
+    return found
 
 
 def _missing_names(source: str, reference: str, output: str) -> tuple[str, ...]:

@@ -1,0 +1,48 @@
+"""What changed between two systems: which numbers are the same, and which are not."""
+
+import pytest
+
+from interlingua.evaluation.changes import find_changes
+
+
+def has_other_numbers(reference: str, output: str) -> bool:
+    """Tell whether ``output`` is at fault by its numbers, beside an output without fault."""
+    outputs = (f"{output} !", reference)
+    (change,) = find_changes(["x"], [reference], *([each] for each in outputs)).found
+    return "numbers" in change.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("reference", "output"),
+    [
+        ("It costs 3.5 million.", "It costs 3,5 million."),
+        ("It costs 2.50 and 3.0.", "It costs 3 and 2.5."),
+        ("About 1,234,567.25 in all.", "About 1.234.567,25 in all."),
+        ("About 1 234,5 in all.", "About 1234.5 in all."),
+        ("In 2020 100 of 1.5 200 times", "In 2020, 100 of 1,5, 200 times"),
+        ("On 12.05.2024, version 1.2.3", "On 12/5/2024, version 1-2-3"),
+        ("From 5-10, in 2024-05, on the A-5.", "From 5 to 10, in 2024/05, on the A5."),
+        ("Minus: it was −5, then (-7).", "Minus: it was -5, then –7."),
+        ("-20 minutes.", "20 minutes."),  # more often the dash of a dialogue than a sign
+        ("In 1990 -2000 or so", "In 1990-2000 or so"),
+        ("It costs ٣٫٥ million.", "It costs 3.5 million."),
+    ],
+)
+def test_a_number_is_the_same_however_it_is_written(reference: str, output: str) -> None:
+    assert not has_other_numbers(reference, output)
+
+
+@pytest.mark.parametrize(
+    ("reference", "output"),
+    [
+        ("It costs 3.5 million.", "It costs 35 million."),
+        ("It costs 0.5 million.", "It costs 5 million."),
+        ("It costs 0.125 million.", "It costs 125 million."),
+        ("It costs 1.10 million.", "It costs 11.0 million."),
+        ("It costs 1,000 million.", "It costs 1,00 million."),
+        ("It costs 1,234.567 million.", "It costs 1,234,567 million."),
+        ("It was -5 degrees.", "It was 5 degrees."),
+    ],
+)
+def test_a_number_that_is_off_is_a_fault(reference: str, output: str) -> None:
+    assert has_other_numbers(reference, output)
