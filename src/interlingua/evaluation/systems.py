@@ -184,7 +184,7 @@ class SystemsTable:
             f"{name} {number:,} sentences"
             for name, number in zip(self.test_sets, self.sentences, strict=True)
         )
-        return (
+        return _one_line(
             f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self.test}); "
             f"mean ± deviation over seeds ({seeds}); {sizes}"
         )
@@ -207,7 +207,13 @@ class SystemsTable:
         return next(e for e in self.figures if (e.system, e.test_set, e.metric) == wanted)
 
     def _signatures(self) -> list[tuple[str, str]]:
-        return list(dict.fromkeys((each.metric, each.signature) for each in self.figures))
+        """Return how each metric was made, on one line each: a comment of LaTeX ends with its line."""
+        made = dict.fromkeys((each.metric, each.signature) for each in self.figures)
+        return [(metric, _one_line(signature)) for metric, signature in made]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def compare_systems(

@@ -7,7 +7,13 @@ import pytest
 
 from interlingua.evaluation.bootstrap import Resampled
 from interlingua.evaluation.comparison_page import sign_test
-from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
+from interlingua.evaluation.systems import (
+    Figure,
+    SystemOutputs,
+    SystemsTable,
+    TestSet,
+    compare_systems,
+)
 
 
 def shares_found(
@@ -65,6 +71,24 @@ def test_seeds_that_agree_against_seeds_that_agree() -> None:
     assert p["two"] is not None
     assert p["two"] < 0.01
     assert "Welch" in table.to_text()
+
+
+def make_table(*seeds: int, test_set: str = "t", signature: str = "made") -> SystemsTable:
+    """Return a table of one metric and a system for each number of seeds."""
+    systems = tuple("abc"[: len(seeds)])
+    figures = tuple(
+        Figure(system, test_set, "exact", (0.5,) * number, 0.04, signature, higher_is_better=True)
+        for system, number in zip(systems, seeds, strict=True)
+    )
+    return SystemsTable(systems, (test_set,), (2,), figures, seeds)
+
+
+def test_a_command_of_several_lines_stays_a_comment_of_latex() -> None:
+    table = make_table(1, 1, test_set="one\n\ntwo", signature="python -c 'a\n\n  b'")
+    head, _ = table.to_latex().split("\\begin{tabular}")
+    assert [line[:8] for line in head.splitlines()] == ["% † p < ", "% exact:"]
+    assert table.to_text().endswith("Signatures\nexact  python -c 'a b'\n")
+    assert r"a\n\n  b" in table.to_json()
 
 
 def test_the_sign_test_of_many_cases_is_that_of_few() -> None:
