@@ -245,6 +245,8 @@ def _page(
         )
         figures = tuple(each for each in table.figures if each.test_set == test_set.name)
         texts.append(
-            ComparedText(test_set.name, figures, changes, table.test, max(table.seeds[:2]))
+            ComparedText(
+                test_set.name, figures, changes, table.test_of(other.name), max(table.seeds[:2])
+            )
         )
     return write_comparison(one.name, other.name, texts)

@@ -194,6 +194,9 @@ def test_the_page_shows_what_changed_by_kind(capsys: Capture) -> None:
     assert counts["length"] == (0, 0)
     assert "12 of 12 sentences differ" in page
     assert "p: paired bootstrap." in page
+    told = run(capsys, "worse", "other", "two=better,again", *TEST, "--output", "page.html")
+    assert "paired bootstrap where both have one seed, elsewhere Welch's t" in told
+    assert "p: paired bootstrap." in Path("page.html").read_text()
     run(capsys, "base=worse,again", "changed=other,other", *TEST, "--output", "page.html")
     page = Path("page.html").read_text()
     assert "p: Welch's t over seeds and a paired bootstrap of sentences." in html.unescape(page)

@@ -38,6 +38,8 @@ from interlingua.evaluation.tables import Table, decimals_of, escape_latex
 
 __all__ = ["Figure", "SystemOutputs", "SystemsTable", "TestSet", "compare_systems"]
 
+_BOOTSTRAP = "paired bootstrap"
+_WELCH = "Welch's t over seeds and a paired bootstrap of sentences"
 _MARKS = ((0.01, "‡"), (0.05, "†"))
 _LATEX_MARKS = {"‡": r"$^{\ddagger}$", "†": r"$^{\dagger}$", "": ""}
 
@@ -185,16 +187,20 @@ class SystemsTable:
             for name, number in zip(self.test_sets, self.sentences, strict=True)
         )
         return _one_line(
-            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self.test}); "
+            f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self._tests()}); "
             f"mean ± deviation over seeds ({seeds}); {sizes}"
         )
 
-    @property
-    def test(self) -> str:
-        """The test by which a difference is more than chance."""
-        if max(self.seeds) == 1:
-            return "paired bootstrap"
-        return "Welch's t over seeds and a paired bootstrap of sentences"
+    def _tests(self) -> str:
+        used = {self.test_of(system) for system in self.systems[1:]}
+        if len(used) > 1:
+            return f"{_BOOTSTRAP} where both have one seed, elsewhere {_WELCH}"
+        return used.pop() if used else _BOOTSTRAP
+
+    def test_of(self, system: str) -> str:
+        """Name the test by which a system differs from the first one by more than chance: each pair has its own."""
+        number = self.seeds[self.systems.index(system)]
+        return _BOOTSTRAP if number == self.seeds[0] == 1 else _WELCH
 
     def _metrics(self) -> list[str]:
         return list(dict.fromkeys(each.metric for each in self.figures))

@@ -91,6 +91,26 @@ def test_a_command_of_several_lines_stays_a_comment_of_latex() -> None:
     assert r"a\n\n  b" in table.to_json()
 
 
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [
+        ((1, 1), "(paired bootstrap)"),
+        ((2, 2), "(Welch's t over seeds and a paired bootstrap of sentences)"),
+        ((1, 2), "(Welch's t over seeds and a paired bootstrap of sentences)"),
+        (
+            (1, 1, 2),
+            "(paired bootstrap where both have one seed, elsewhere Welch's t over seeds and a paired bootstrap of sentences)",
+        ),
+    ],
+)
+def test_the_legend_names_the_tests_of_the_pairs_compared(
+    seeds: tuple[int, ...], told: str
+) -> None:
+    table = make_table(*seeds)
+    assert told in table.to_text()
+    assert table.test_of("b") == ("paired bootstrap" if seeds[:2] == (1, 1) else told[1:-1])
+
+
 def test_the_sign_test_of_many_cases_is_that_of_few() -> None:
     assert sign_test(1, 9) == pytest.approx(22 / 1024)
     assert sign_test(0, 0) == sign_test(5, 5) == 1.0
