@@ -100,7 +100,7 @@ class _Named:
         """Read ``NAME=PATH,PATH`` or a path.
 
         Raises:
-            ConfigError: nothing is there.
+            ConfigError: nothing is there, or the same twice.
         """
         if Path(typed).exists():
             path = Path(typed)
@@ -111,6 +111,12 @@ class _Named:
             if not path.exists():
                 raise ConfigError(
                     f"{path}: does not exist; a system is a model, a run, a file with translations, or NAME=PATH,PATH"
+                )
+        places = [path.resolve() for path in paths]
+        for path, place in zip(paths, places, strict=True):
+            if places.count(place) > 1:
+                raise ConfigError(
+                    f"{path}: is given twice for one system, and is one seed only; name each seed once"
                 )
         return cls(name if equals else paths[0].name, paths)
 

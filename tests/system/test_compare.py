@@ -57,6 +57,7 @@ def run(capsys: Capture, *words: str) -> str:
         (2, "give two systems", ["worse"]),
         (2, "nowhere: does not exist", ["worse", "nowhere"]),
         (2, "two systems are called worse", ["worse", "worse"]),
+        (2, "worse: is given twice for one system", ["x=worse,a/../worse", "better"]),
         (2, "'bluu' is none of", ["worse", "better", "--metrics", "bluu"]),
         (2, "comet-score is not installed", ["worse", "better", "--metrics", "bleu,comet"]),
         (2, "there is no program", ["worse", "better", "--metric-command", "x=no-such-program -v"]),
@@ -91,6 +92,7 @@ def test_what_cannot_be_compared_is_refused(
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     write("short", WORSE[:-1])
     write("u.en", SOURCES)
+    Path("a").mkdir()
     capsys.readouterr()
     assert main(["compare", *words, *TEST, "--latex", "t.tex"]) == status
     printed = capsys.readouterr()
@@ -197,7 +199,7 @@ def test_the_page_shows_what_changed_by_kind(capsys: Capture) -> None:
     told = run(capsys, "worse", "other", "two=better,again", *TEST, "--output", "page.html")
     assert "paired bootstrap where both have one seed, elsewhere Welch's t" in told
     assert "p: paired bootstrap." in Path("page.html").read_text()
-    run(capsys, "base=worse,again", "changed=other,other", *TEST, "--output", "page.html")
+    run(capsys, "base=worse,again", "changed=other,better", *TEST, "--output", "page.html")
     page = Path("page.html").read_text()
     assert "p: Welch's t over seeds and a paired bootstrap of sentences." in html.unescape(page)
     assert "means over seeds, 2 at most; what follows is of the first seed of each" in page
