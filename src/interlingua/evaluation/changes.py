@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import sentence_chrf
 
-__all__ = ["KINDS", "NEGATIONS", "Change", "Changes", "find_changes"]
+__all__ = ["KINDS", "NEGATIONS", "Change", "Changes", "find_changes", "is_without_spaces"]
 
 KINDS = {
     "numbers": "other numbers than in the reference",
@@ -150,6 +150,11 @@ def find_changes(
     return Changes(len(sources), tuple(found), negation is not None)
 
 
+def is_without_spaces(text: str) -> bool:
+    """Tell whether a text is of a script without spaces rather than a single word, as far as its length tells."""
+    return len(text.split()) < 2 and len(text) > 12
+
+
 def _signs(
     source: str, reference: str, output: str, negation: re.Pattern[str] | None
 ) -> dict[str, tuple[str, ...]]:
@@ -207,7 +212,7 @@ def _wrong_negation(
 
 def _wrong_length(reference: str, output: str) -> tuple[str, ...]:
     wanted, written = len(reference.split()), len(output.split())
-    if wanted < 2 and len(reference) > 12:  # a script without spaces
+    if is_without_spaces(reference):
         wanted, written = len(reference), len(output)
     if abs(wanted - written) < _LEAST_DIFFERENCE:
         return ()

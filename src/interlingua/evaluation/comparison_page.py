@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from interlingua.evaluation.changes import KINDS, Change, Changes
+from interlingua.evaluation.changes import KINDS, Change, Changes, is_without_spaces
 from interlingua.evaluation.systems import Figure
 
 __all__ = ["ComparedText", "sign_test", "write_comparison"]
@@ -153,19 +153,20 @@ def _sentence(one: str, other: str, each: Change) -> str:
 
 
 def _mark(one: str, other: str) -> tuple[str, str]:
-    """Write two texts with the words marked that only one of them has."""
-    ours, theirs = one.split(), other.split()
+    """Write two texts with the words marked that only one of them has, or the characters in a script without spaces."""
+    cut, space = (list, "") if is_without_spaces(max(one, other, key=len)) else (str.split, " ")
+    ours, theirs = cut(one), cut(other)
     gone, new = [], []
     for kind, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind == "equal":
-            gone.append(_safe(" ".join(ours[a:b])))
-            new.append(_safe(" ".join(theirs[c:d])))
+            gone.append(_safe(space.join(ours[a:b])))
+            new.append(_safe(space.join(theirs[c:d])))
             continue
         if a < b:
-            gone.append(f"<del>{_safe(' '.join(ours[a:b]))}</del>")
+            gone.append(f"<del>{_safe(space.join(ours[a:b]))}</del>")
         if c < d:
-            new.append(f"<ins>{_safe(' '.join(theirs[c:d]))}</ins>")
-    return " ".join(gone), " ".join(new)
+            new.append(f"<ins>{_safe(space.join(theirs[c:d]))}</ins>")
+    return space.join(gone), space.join(new)
 
 
 def _safe(text: str) -> str:

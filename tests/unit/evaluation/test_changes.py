@@ -1,8 +1,9 @@
-"""What changed between two systems: which numbers are the same, and which are not."""
+"""What changed between two systems: which numbers are the same, and what is marked on the page."""
 
 import pytest
 
 from interlingua.evaluation.changes import find_changes
+from interlingua.evaluation.comparison_page import ComparedText, write_comparison
 
 
 def has_other_numbers(reference: str, output: str) -> bool:
@@ -46,3 +47,31 @@ def test_a_number_is_the_same_however_it_is_written(reference: str, output: str)
 )
 def test_a_number_that_is_off_is_a_fault(reference: str, output: str) -> None:
     assert has_other_numbers(reference, output)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "marked"),
+    [
+        (
+            "我们今天去北京看老朋友吃饭。",
+            "我们明天去北京看朋友吃饭。",
+            [
+                "我们<del>今</del>天去北京看<del>老</del>朋友吃饭。",
+                "我们<ins>明</ins>天去北京看朋友吃饭。",
+            ],
+        ),
+        ("你好 ", "您好", ["<del>你好</del>", "<ins>您好</ins>"]),
+        (
+            "Entschuldigung!",
+            "Es tut mir leid.",
+            ["<del>Entschuldigung!</del>", "<ins>Es tut mir leid.</ins>"],
+        ),
+    ],
+)
+def test_what_changed_is_marked_by_words_or_without_spaces_by_characters(
+    one: str, other: str, marked: list[str]
+) -> None:
+    changes = find_changes(["x"], ["y"], [one], [other])
+    page = write_comparison("a", "b", [ComparedText("t", (), changes, "none", 1)])
+    for text in marked:
+        assert f'<dd dir="auto">{text}</dd>' in page
