@@ -42,6 +42,9 @@ _EMOJI = [
 ]
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
+_WHOLE_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+"""With the apostrophes inside: "don't" is one word."""
+_INNER_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['\u2019](?=[^\W\d_])")
 _SPACE = re.compile(r"\s+")
 _VOWELS = re.compile("[\u0591-\u05c7\u064b-\u0652]")
 
@@ -111,7 +114,7 @@ def _small_letters(source: str, target: str, _: random.Random) -> Both:
 
 def _title(source: str, target: str, _: random.Random) -> Both:
     def raised(piece: str) -> str:
-        return _WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], piece)
+        return _WHOLE_WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], piece)
 
     return _between_placeholders(source, raised), target
 
@@ -122,6 +125,7 @@ def _typos(source: str, target: str, chance: random.Random) -> Both:
 
 def _without_punctuation(source: str, target: str, _: random.Random) -> Both:
     def bare(piece: str) -> str:
+        piece = _INNER_APOSTROPHE.sub("", piece)  # people write "dont", not "don t"
         kept = (" " if unicodedata.category(each)[0] == "P" else each for each in piece)
         return _SPACE.sub(" ", "".join(kept))
 

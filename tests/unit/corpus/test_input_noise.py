@@ -38,6 +38,16 @@ def test_each_way_does_what_its_name_says() -> None:
     assert spoilt("no accents")[0] == "Doua fete mananca inghetata, langa Podul Vechi."
 
 
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019"])
+def test_an_apostrophe_between_letters_is_a_part_of_its_word(apostrophe: str) -> None:
+    text = "'I don't know', it's Tom's dog.".replace("'", apostrophe)
+    title, bare = (
+        SPOILS[way](text, "", random.Random(1))[0] for way in ("title", "no punctuation")
+    )
+    assert title == "'I Don't Know', It's Tom's Dog.".replace("'", apostrophe)
+    assert bare == "I dont know its Toms dog"
+
+
 @pytest.mark.parametrize("way", ["emoji", "markup"])
 def test_what_must_be_copied_stands_on_both_sides(way: str) -> None:
     for seed in range(100):
