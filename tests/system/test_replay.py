@@ -1,14 +1,18 @@
 """A run trained again from its own folder: the same losses, or where they part, and which text has been changed."""
 
+import itertools
 import json
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlingua.cli import main
+from interlingua.training.gradients import GradientOfUpdate
 
 Capture = pytest.CaptureFixture[str]
 
@@ -58,6 +62,7 @@ def test_a_run_comes_out_again_to_the_last_bit_without_its_text(
     told = capsys.readouterr()
     found = json.loads(told.out)
     assert found["equal"]
+    assert found["signal"] is None
     assert found["reasons"] == []
     assert [(pair["kind"], pair["step"]) for pair in found["losses"]] == [
         ("training", 20),
@@ -145,6 +150,37 @@ def test_rates_that_the_clock_decided_are_those_of_the_run(place: Path, capsys: 
     )
     assert main(["replay", "timed", "--json"]) in (0, 1)  # as the clock has it
     assert "an earlier version did not" in json.loads(capsys.readouterr().out)["reasons"][0]
+
+
+@pytest.mark.parametrize(("stopped_in", "compared_to", "losses"), [(5, 0, 0), (33, 30, 2)])
+def test_a_replay_that_was_stopped_says_nothing_of_the_rest(
+    place: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    stopped_in: int,
+    compared_to: int,
+    losses: int,
+) -> None:
+    compute = GradientOfUpdate.compute
+
+    def stop_once(count: Iterator[int]) -> None:
+        def computed(*asked: Any) -> Any:
+            if next(count) == stopped_in:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return compute(*asked)
+
+        monkeypatch.setattr(GradientOfUpdate, "compute", computed)
+
+    stop_once(itertools.count(1))
+    assert main(["replay", "run", "--steps", "60"]) == 143
+    out = capsys.readouterr().out
+    assert f"stopped by SIGTERM; nothing is said of what follows update {compared_to}" in out
+    assert "the same losses" not in out
+    stop_once(itertools.count(1))
+    assert main(["replay", "run", "--steps", "60", "--json"]) == 143
+    found = json.loads(capsys.readouterr().out)
+    assert (found["steps"], found["equal"], found["signal"]) == (compared_to, None, "SIGTERM")
+    assert len(found["losses"]) == losses
 
 
 def test_a_changed_text_is_refused_by_name(place: Path, capsys: Capture) -> None:

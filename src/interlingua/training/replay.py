@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from signal import Signals
 from typing import Any, Literal
 
 from rich.console import Console
@@ -61,11 +62,19 @@ class Replayed:
 
     run: Path
     steps: int
+    """The last update whose loss was compared."""
     losses: tuple[LossPair, ...]
     reasons: tuple[str, ...]
     """Why the last bits need not be the same; none if they must."""
     signal: int | None = None
     """The signal that stopped it, if one did."""
+
+    @property
+    def is_equal(self) -> bool | None:
+        """Whether all losses are equal to the last bit; None if it was stopped before one differed."""
+        if not all(pair.is_equal for pair in self.losses):
+            return False
+        return True if self.signal is None else None
 
     @property
     def differs(self) -> LossPair | None:
@@ -91,12 +100,17 @@ class Replayed:
         return {
             "run": self.run,
             "steps": self.steps,
-            "equal": all(pair.is_equal for pair in self.losses),
+            "equal": self.is_equal,
+            "signal": self._signal_name,
             "tolerance": TOLERANCE if self.reasons else 0.0,
             "differs_at": found.step if found else None,
             "reasons": self.reasons,
             "losses": [asdict(pair) for pair in self.losses],
         }
+
+    @property
+    def _signal_name(self) -> str | None:
+        return None if self.signal is None else Signals(self.signal).name
 
     def _conclusion(self) -> str:
         if found := self.differs:
@@ -105,8 +119,13 @@ class Replayed:
             if found.kind == "training":
                 where = f"one of the updates {since + 1:,} to {found.step:,}"
             return f"{self.run}: differs first at {where}"
+        if self.signal is not None:
+            return (
+                f"{self.run}: stopped by {self._signal_name}; "
+                f"nothing is said of what follows update {self.steps:,}"
+            )
         told = f"{self.run}: the first {self.steps:,} updates give the same losses, "
-        if all(pair.is_equal for pair in self.losses):
+        if self.is_equal:
             return f"{told}{len(self.losses)} of {len(self.losses)} to the last bit that was written down"
         largest = max(pair.difference for pair in self.losses)
         return f"{told}but for {largest:.2%} at most; up to {TOLERANCE:.0%} is taken for the same"
@@ -174,6 +193,7 @@ def replay(
     ]
     if signal is not None:
         wanted = wanted[: len(found)]
+        last = wanted[-1]["step"] if wanted else 0
     return Replayed(run, last, compare_losses(wanted, found), reasons, signal)
 
 
