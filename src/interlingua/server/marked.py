@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from interlingua.requests.sentences import Sentence
 from interlingua.server.engine import Engine, ServedModel
-from interlingua.server.markup import Dialect, Run, escape_like, loses_entities, read_markup
+from interlingua.server.markup import (
+    Dialect,
+    Run,
+    escape_like,
+    loses_entities,
+    read_markup,
+    without_entities,
+)
 from interlingua.server.placement import Atom, atoms_of, place
 from interlingua.server.translation import (
     cut_for,
@@ -81,12 +88,13 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
     Raises:
         Refusal: too much waits already, or the model cannot do it.
     """
-    told = await find_corrections(engine, model, ["" if run.nodes else run.text for run in runs])
+    plain = [without_entities(run) for run in runs]
+    told = await find_corrections(engine, model, [each.text if each else "" for each in plain])
     others = [run for run, each in zip(runs, told, strict=True) if each is None]
     found = iter(await _translate_uncorrected(engine, model, others))
     return [
-        next(found) if each is None else escape_like(each, run.entities)
-        for run, each in zip(runs, told, strict=True)
+        escape_like(each, seen.entities) if seen and each is not None else next(found)
+        for seen, each in zip(plain, told, strict=True)
     ]
 
 

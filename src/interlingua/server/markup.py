@@ -21,6 +21,7 @@ __all__ = [
     "escape_like",
     "loses_entities",
     "read_markup",
+    "without_entities",
 ]
 
 _TOKEN = re.compile(
@@ -77,6 +78,7 @@ class Node:
         start: the first character of the run's text that is inside.
         end: one beyond the last.
         children: what is inside, in order.
+        reads: the text that an entity stands for; None where it is anything else.
     """
 
     opening: str
@@ -84,6 +86,7 @@ class Node:
     start: int
     end: int
     children: "list[Node]" = field(default_factory=list)
+    reads: str | None = None
 
 
 _HTML_BLOCKS = """
@@ -145,7 +148,7 @@ class Run:
 class _Token:
     """A piece of the document; ``partner`` is the tag that closes or opens what this one opens or closes.
 
-    ``raw`` is how it stands there, ``written`` how it is written where it moves to, if that is another way.
+    ``raw`` is how it stands there; ``written``, of an entity, how it is written where it moves to.
     """
 
     kind: str
@@ -177,6 +180,19 @@ def read_markup(document: str, dialect: Dialect, *, keep_words: bool = False) ->
             run.append(token)
     pieces.extend(_finish(run, dialect))
     return pieces
+
+
+def without_entities(run: Run) -> Run | None:
+    """Return a run as a reader sees it: entities that stand by themselves are text too; None if it has elements."""
+    entities = dict(run.entities)
+    pieces, at = [], 0
+    for node in run.nodes:
+        if node.reads is None:
+            return None
+        pieces += [run.text[at : node.start], node.reads]
+        entities.setdefault(node.reads, node.opening)
+        at = node.start
+    return Run(run.source, "".join((*pieces, run.text[at:])), (), entities)
 
 
 def escape_like(text: str, entities: dict[str, str]) -> str:
@@ -351,7 +367,10 @@ def _finish(tokens: list[_Token], dialect: Dialect) -> Iterator[str | Run]:
             node.closing, node.end = token.raw, len(text)
             levels.pop()
         else:
-            levels[-1].append(Node(token.written or token.raw, "", len(text), len(text)))
+            node = Node(token.written or token.raw, "", len(text), len(text))
+            if token.written:
+                node.reads, _ = _read_entities(token.raw, dialect)
+            levels[-1].append(node)
     yield Run(source, text, tuple(top), entities)
 
 
