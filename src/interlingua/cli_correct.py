@@ -57,12 +57,12 @@ def correct(
     if remove is not None:
         removed = remove_correction(folder, remove, languages)
         print_json({"removed": removed.source, "folder": folder}) if json else say(
-            f"forgotten: {removed.source}\n"
+            f"forgotten: {_one_line(removed.source)}\n"
         )
         return
     found = []
     for where, one, other in _read(source, target, pairs, languages):
-        each = Correction(one, other, *languages)
+        each = Correction(one.strip(), other, *languages)
         try:
             spell(each, loaded.tokenizers, loaded.max_length)
         except InterlinguaError as error:

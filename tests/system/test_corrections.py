@@ -214,6 +214,17 @@ def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
     assert run(capsys, *translate) == f"{plain}the dog!\n"
 
 
+@pytest.mark.parametrize("source", [SOURCE.replace(" ", "\n", 1), f" {SOURCE} \n", SOURCE])
+def test_what_is_listed_can_be_removed(place: Path, capsys: Capture, source: str) -> None:
+    correct(capsys, source)
+    correct(capsys, SOURCES[1], "the dog!")
+    listed, other = run(capsys, "correct", "m", "--list").splitlines()
+    assert listed == f"{SOURCE}\t{TARGET}"
+    told = run(capsys, "correct", "m", "--remove", listed.split("\t")[0])
+    assert told == f"forgotten: {SOURCE}\n"
+    assert run(capsys, "correct", "m", "--list") == f"{other}\n"
+
+
 def test_when_the_weights_change_the_memory_is_made_again(place: Path, capsys: Capture) -> None:
     correct(capsys)
     translate = ("translate", "m", SOURCE, "--corrections", "m-corrections")

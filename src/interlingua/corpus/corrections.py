@@ -204,7 +204,7 @@ def append_correction(path: Path, correction: Correction, *, most_bytes: int) ->
 
 
 def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> Correction:
-    """Remove the correction of a source text, and return it.
+    """Remove the correction of a source text, and return it; if there is none, of one that differs in white space only.
 
     Raises:
         CorpusError: there is none.
@@ -212,15 +212,17 @@ def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> 
     """
     corrections_file(folder)
     with _held(folder):
-        every, place = _undamaged(folder), (*languages, source)
-        removed = next((each for each in reversed(every) if each.place == place), None)
-        if removed is None:
+        every = _undamaged(folder)
+        own = [each for each in every if (each.source_lang, each.target_lang) == languages]
+        removed = [each for each in own if each.source == source]
+        removed = removed or [each for each in own if each.source.split() == source.split()]
+        if not removed:
             raise CorpusError(
                 f"{folder}: holds no correction of this text from {languages[0]} to {languages[1]}; "
                 "--list shows those that there are"
             )
-        _write(folder, [each for each in every if each.place != place])
-    return removed
+        _write(folder, [each for each in every if each not in removed])
+    return removed[-1]
 
 
 @contextmanager
