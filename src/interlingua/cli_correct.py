@@ -1,6 +1,7 @@
 """The ``correct`` command: better translations of single sentences, kept beside a model."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from interlingua.cli_streams import note, print_json, say
@@ -46,19 +47,17 @@ def correct(
             "give a correction, --source TEXT --target TEXT, or many, --pairs FILE, or --remove TEXT, or --list"
         )
     from interlingua.checkpoints.model_folder import load_model_folder
-    from interlingua.requests.remembering import default_folder, spell
+    from interlingua.requests.remembering import default_folder, spell, spelling_of
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model).chosen(model, to)
     languages = (loaded.source_lang, loaded.target_lang)
+    spelling = partial(spelling_of, tokenizer=loaded.tokenizers.source)
     if list_:
         _show([each for each in read_corrections(folder) if _languages(each) == languages], json)
         return
     if remove is not None:
-        removed = remove_correction(folder, remove, languages)
-        print_json({"removed": removed.source, "folder": folder}) if json else say(
-            f"forgotten: {_one_line(removed.source)}\n"
-        )
+        _tell_removed(remove_correction(folder, remove, languages, spelling), folder, json)
         return
     found = []
     for where, one, other in _read(source, target, pairs, languages):
@@ -68,7 +67,7 @@ def correct(
         except InterlinguaError as error:
             raise type(error)(f"{where}{error}") from None
         found.append(each)
-    new, replaced = add_corrections(folder, found)
+    new, replaced = add_corrections(folder, found, spelling)
     whole = len(read_corrections(folder))
     if json:
         print_json({"folder": folder, "new": new, "replaced": replaced, "corrections": whole})
@@ -92,6 +91,15 @@ def _read(
         yield f"{reader.name}, line {pair.line}: ", pair.source, pair.target
     for remark in reader.remarks():
         note(remark)
+
+
+def _tell_removed(removed: list[Correction], folder: Path, json: bool) -> None:
+    latest, spellings = removed[-1].source, len({each.source for each in removed})
+    if json:
+        print_json({"removed": latest, "spellings": spellings, "folder": folder})
+        return
+    also = f" (told in {spellings:,} spellings)" if spellings > 1 else ""
+    say(f"forgotten: {_one_line(latest)}{also}\n")
 
 
 def _show(found: list[Correction], json: bool) -> None:

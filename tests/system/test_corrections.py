@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,23 @@ def test_what_is_listed_can_be_removed(place: Path, capsys: Capture, source: str
     told = run(capsys, "correct", "m", "--remove", listed.split("\t")[0])
     assert told == f"forgotten: {SOURCE}\n"
     assert run(capsys, "correct", "m", "--list") == f"{other}\n"
+
+
+def test_a_source_in_another_spelling_is_the_same_for_the_model(
+    place: Path, capsys: Capture
+) -> None:
+    unbroken, decomposed = SOURCE.replace(" ", "\u00a0"), unicodedata.normalize("NFD", SOURCE)
+    assert correct(capsys).startswith("1 new and 0 changed corrections, 1 in ")
+    assert correct(capsys, unbroken, "the cat").startswith("0 new and 1 changed corrections, 1 in ")
+    with Path("m-corrections", CORRECTIONS).open("a") as file:  # as a server does
+        for q in (decomposed, SOURCES[1]):
+            file.write(json.dumps({"q": q, "s": TARGET, "source": "ro", "target": "en"}) + "\n")
+    translate = ("translate", "m", SOURCE, SOURCES[1], "--corrections", "m-corrections")
+    assert run(capsys, *translate) == f"{TARGET}\n{TARGET}\n"
+    told = run(capsys, "correct", "m", "--remove", SOURCE)
+    assert told == f"forgotten: {decomposed} (told in 2 spellings)\n"
+    plain = run(capsys, "translate", "m", SOURCE)
+    assert run(capsys, *translate) == f"{plain}{TARGET}\n"
 
 
 def test_when_the_weights_change_the_memory_is_made_again(place: Path, capsys: Capture) -> None:

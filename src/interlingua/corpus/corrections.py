@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +43,9 @@ class Correction:
     source_lang: str
     target_lang: str
 
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """What there is one correction of."""
-        return (self.source_lang, self.target_lang, self.source)
+    def place(self, spelling: Callable[[str], Hashable] = str) -> tuple[str, str, Hashable]:
+        """What there is one correction of; ``spelling`` as :func:`add_corrections` has it."""
+        return (self.source_lang, self.target_lang, spelling(self.source))
 
     def to_json(self) -> str:
         """Write one line, without its end."""
@@ -85,10 +84,10 @@ def read_corrections(folder: Path) -> list[Correction]:
     Raises:
         CorpusError: there is no such folder, or its file is damaged; names the line.
     """
-    found: dict[tuple[str, str, str], Correction] = {}
+    found: dict[tuple[str, str, Hashable], Correction] = {}
     for each in _undamaged(folder):
-        found.pop(each.place, None)
-        found[each.place] = each
+        found.pop(each.place(), None)
+        found[each.place()] = each
     return list(found.values())
 
 
@@ -167,8 +166,17 @@ def _undamaged(folder: Path) -> list[Correction]:
     return every
 
 
-def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[int, int]:
+def add_corrections(
+    folder: Path,
+    corrections: Sequence[Correction],
+    spelling: Callable[[str], Hashable] = str,
+) -> tuple[int, int]:
     """Add corrections to a folder, which is made if it is not there; return how many are new, and how many took another's place.
+
+    Args:
+        folder: for the corrections.
+        corrections: what is told now.
+        spelling: gives what is equal of two sources that are one for the model, which then has one correction of both.
 
     Raises:
         CorpusError: the folder holds something else, or its file is damaged.
@@ -178,10 +186,11 @@ def add_corrections(folder: Path, corrections: Sequence[Correction]) -> tuple[in
         corrections_file(folder)
     with _held(folder):
         every = _undamaged(folder)
-        new = {each.place: each for each in corrections}
-        replaced = len({each.place for each in every} & new.keys())
+        places = [each.place(spelling) for each in every]
+        new = {each.place(spelling): each for each in corrections}
+        replaced = len(set(places) & new.keys())
         # What two lines tell of one source stays: the model may be able to use the earlier one only.
-        kept = [each for each in every if each.place not in new]
+        kept = [each for each, place in zip(every, places, strict=True) if place not in new]
         _write(folder, [*kept, *new.values()])
     return len(new) - replaced, replaced
 
@@ -203,8 +212,21 @@ def append_correction(path: Path, correction: Correction, *, most_bytes: int) ->
     return True
 
 
-def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> Correction:
-    """Remove the correction of a source text, and return it; if there is none, of one that differs in white space only.
+def remove_correction(
+    folder: Path,
+    source: str,
+    languages: tuple[str, str],
+    spelling: Callable[[str], Hashable] = str,
+) -> list[Correction]:
+    """Remove the correction of a source text, in all its spellings, and return what was removed, the latest last.
+
+    If there is none, those are removed whose source differs in white space only.
+
+    Args:
+        folder: the corrections.
+        source: the text.
+        languages: from which and into which.
+        spelling: as :func:`add_corrections` has it.
 
     Raises:
         CorpusError: there is none.
@@ -214,15 +236,17 @@ def remove_correction(folder: Path, source: str, languages: tuple[str, str]) -> 
     with _held(folder):
         every = _undamaged(folder)
         own = [each for each in every if (each.source_lang, each.target_lang) == languages]
-        removed = [each for each in own if each.source == source]
+        wanted = spelling(source)
+        removed = [each for each in own if spelling(each.source) == wanted]
         removed = removed or [each for each in own if each.source.split() == source.split()]
         if not removed:
             raise CorpusError(
                 f"{folder}: holds no correction of this text from {languages[0]} to {languages[1]}; "
                 "--list shows those that there are"
             )
-        _write(folder, [each for each in every if each not in removed])
-    return removed[-1]
+        gone = set(removed)
+        _write(folder, [each for each in every if each not in gone])
+    return removed
 
 
 @contextmanager

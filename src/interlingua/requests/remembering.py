@@ -4,7 +4,7 @@
 It is only a cache: what is missing, of another model, or damaged is computed again from the text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -30,8 +30,16 @@ from interlingua.decoding.protocol import HiddenModel
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
 from interlingua.files import replace_file
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tokenizer import Tokenizer
 
-__all__ = ["RememberedCorrections", "Spelled", "default_folder", "is_spelled", "spell"]
+__all__ = [
+    "RememberedCorrections",
+    "Spelled",
+    "default_folder",
+    "is_spelled",
+    "spell",
+    "spelling_of",
+]
 
 BATCH_TOKENS = 4096
 MOST_REMEMBERED = 20_000
@@ -94,6 +102,12 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
             )
         sides.append(tuple(ids))
     return Spelled(*sides)
+
+
+def spelling_of(source: str, tokenizer: Tokenizer) -> Hashable:
+    """Return what is equal of two sources that are one for the model: their ids; the text itself where it cannot read it."""
+    ids = tokenizer.encode(source).ids
+    return source if tokenizer.unknown_id in ids or not ids else tuple(ids)
 
 
 def is_spelled(correction: Correction, tokenizers: TokenizerPair, longest: int) -> bool:

@@ -16,7 +16,10 @@ from interlingua.corpus.corrections import (
 )
 from interlingua.errors import ModelError
 from interlingua.requests import remembering
-from interlingua.requests.remembering import RememberedCorrections
+from interlingua.requests.remembering import RememberedCorrections, spelling_of
+from interlingua.tokenization.renumbered import RenumberedTokenizer
+from interlingua.tokenization.train import train_tokenizer
+from interlingua.tokenization.vocabulary import Specials
 
 CPU = torch.device("cpu")
 ENOUGH = 10**9
@@ -130,3 +133,13 @@ def test_without_its_model_it_knows_what_it_knew_and_asks_once_a_change(
     memory.refresh(lambda: loaded.model, CPU)
     assert len(memory.memory.examples) == 4
     assert memory.unused == ()
+
+
+def test_two_sources_are_one_if_the_model_reads_the_same_and_not_if_it_can_read_neither() -> None:
+    words = train_tokenizer(SOURCES, kind="word", vocabulary_size=300)
+    pieces = ["</s>", "<unk>", "<pad>", "\u2581pisica", "\u2581doarme"]
+    few = RenumberedTokenizer(words, pieces, Specials(pad=2, unknown=1, begin=2, end=0))
+    assert spelling_of("pisica\u00a0doarme", few) == spelling_of("pisica doarme", few)
+    assert spelling_of("pisica doarme", few) != spelling_of("doarme pisica", few)
+    assert few.encode("\u732b").ids == few.encode("\u72ac").ids
+    assert spelling_of("\u732b", few) != spelling_of("\u72ac", few)
