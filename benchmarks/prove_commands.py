@@ -68,7 +68,8 @@ class Timed:
 def run(*arguments: str) -> Timed:
     """Run ``interlingua`` with ``arguments``; end the proof if it fails."""
     command = [str(Path(sys.executable).with_name("interlingua")), *arguments]
-    print("$ interlingua " + " ".join(arguments), flush=True)
+    # One piece with its end: several trainings may begin at once.
+    print("$ interlingua " + " ".join(arguments) + "\n", end="", flush=True)
     started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
