@@ -188,7 +188,7 @@ class TokenizationConfig(Section):
     sampling: float | None = Field(default=None, ge=0.0, lt=1.0)
     """Subword sampling in training: the dropout probability of bpe (BPE-dropout) and wordpiece
     (MaxMatch-dropout), or 1 - alpha for unigram. Batches are made by the lengths without it, so that theirs can
-    exceed batching.batch_tokens (None: none; where the kind is chosen too, 0.1 for little ordinary text)."""
+    exceed batching.batch_tokens (None: none; where the kind is chosen too, or a starting model learns another task, 0.1 for little text)."""
 
 
 class BatchingConfig(Section):
