@@ -25,13 +25,9 @@ from interlingua.model.architecture import (
 from interlingua.training.schedule import paper_peak
 
 __all__ = [
-    "FEWEST_STEPS",
-    "FEWEST_STEPS_SAMPLED",
-    "LITTLE_TEXT",
     "WARMUP_OF_PEAK",
     "architecture_of",
     "choose_model",
-    "choose_sampling",
     "choose_tokenization",
     "most_updates",
     "steps_in_time",
@@ -50,20 +46,20 @@ _FLOPS_OF_A_CORE = {torch.float32: 4e10, torch.bfloat16: 1.2e11}
 """Floating-point operations a second of training on one core: what a Zen 3 does; of processors with bfloat16 a Zen 4 does
 about so many, and a Zen 5 more."""
 
-LITTLE_TEXT = 15_000
+_LITTLE_TEXT = 15_000
 """Pairs of ordinary text below which words are cut in other ways in each epoch, and a tiny model is enough."""
 
-SAMPLING = 0.1
+_SAMPLING = 0.1
 """BPE-dropout (Provilkov et al. 2020)."""
 
-FEWEST_STEPS_TO_SAMPLE = 2_500
+_FEWEST_STEPS_TO_SAMPLE = 2_500
 """In a shorter training BPE-dropout costs more than it gives: on 1,000 captions BLEU fell by 1 with 1,500 updates, and rose by 1 with
 2,500."""
 
 _PIECES_A_WORD = 1.5
 """Of a vocabulary as small as little text gets, end symbols counted: before it is learnt."""
 
-FEWEST_STEPS, FEWEST_STEPS_SAMPLED = 2_000, 3_000
+_FEWEST_STEPS, _FEWEST_STEPS_SAMPLED = 2_000, 3_000
 """Updates of the shortest training on ordinary text; words that are cut in other ways each time are learnt later, and further."""
 
 WARMUP_OF_PEAK = 1_000
@@ -143,27 +139,15 @@ def choose_tokenization(
         )
     sampling = config.sampling
     if sampling is None:
-        is_sampled = is_translated and config.kind is None and kind == "bpe"
-        sampling = choose_sampling(corpus, updates, reasons) if is_sampled else 0.0
+        is_long = updates is None or updates >= _FEWEST_STEPS_TO_SAMPLE
+        is_little = corpus.pairs < _LITTLE_TEXT and config.kind is None and kind == "bpe"
+        sampling = _SAMPLING if is_translated and is_little and is_long else 0.0
+        if sampling:
+            reasons.append(
+                f"tokenization.sampling = {sampling:g}: words are cut in other ways in each epoch, as there is little text"
+            )
     update = {"kind": kind, "vocabulary_size": size, "shared": shared, "sampling": sampling}
     return config.model_copy(update=update), reasons
-
-
-def choose_sampling(corpus: CorpusStatistics, updates: int | None, reasons: list[str]) -> float:
-    """Choose how often subwords are cut in another way where they can be; say why.
-
-    Args:
-        corpus: what is learnt from.
-        updates: as for :func:`choose_tokenization`.
-        reasons: gets the reason, if there is one.
-    """
-    is_long = updates is None or updates >= FEWEST_STEPS_TO_SAMPLE
-    if corpus.pairs >= LITTLE_TEXT or not is_long:
-        return 0.0
-    reasons.append(
-        f"tokenization.sampling = {SAMPLING:g}: words are cut in other ways in each epoch, as there is little text"
-    )
-    return SAMPLING
 
 
 def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -> int | None:
@@ -201,7 +185,7 @@ def _subwords(num_pairs: int) -> int:
 
 def usual_sizes(num_pairs: int) -> tuple[int, Literal["tiny", "small", "base", "big"]]:
     """Return the size of a vocabulary of subwords and the largest preset that so many pairs of ordinary text are enough for."""
-    if num_pairs < LITTLE_TEXT:
+    if num_pairs < _LITTLE_TEXT:
         return _subwords(num_pairs), "tiny"
     if num_pairs < 300_000:
         return _subwords(num_pairs), "small"
@@ -254,7 +238,7 @@ def choose_model(
         config.training,
         corpus,
         epoch=epoch,
-        fewest=FEWEST_STEPS_SAMPLED if config.tokenization.sampling else FEWEST_STEPS,
+        fewest=_FEWEST_STEPS_SAMPLED if config.tokenization.sampling else _FEWEST_STEPS,
         model=model,
         in_time=in_time,
         reasons=reasons,
@@ -386,7 +370,7 @@ def _choose_sizes(
 
 
 def _preset(corpus: CorpusStatistics, *, on_gpu: bool) -> Literal["tiny", "small", "base", "big"]:
-    if corpus.is_rules or corpus.pairs < LITTLE_TEXT:
+    if corpus.is_rules or corpus.pairs < _LITTLE_TEXT:
         return "tiny"
     return "base" if corpus.pairs >= (300_000 if on_gpu else 3_000_000) else "small"
 

@@ -16,15 +16,8 @@ from interlingua.model.building import build_encoder_decoder
 from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
-from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.adapting import freeze, restrict
-from interlingua.training.automatic import (
-    FEWEST_STEPS,
-    FEWEST_STEPS_SAMPLED,
-    choose_sampling,
-    steps_in_time,
-    usual_dropout,
-)
+from interlingua.training.automatic import steps_in_time, usual_dropout
 from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.directions_of_run import directions_of, symbols_of
@@ -38,7 +31,7 @@ from interlingua.training.starting import (
 )
 from interlingua.training.word_vectors import check_word_vectors
 
-__all__ = ["choose_cuts", "choose_fine_tuning", "inherit", "learns_another_task", "open_start"]
+__all__ = ["choose_fine_tuning", "inherit", "learns_another_task", "open_start"]
 
 _KINDS = ("bpe", "unigram", "wordpiece", "word", "char")
 _FREE = ("preset", "dropout", "attention_dropout", "activation_dropout")
@@ -49,7 +42,7 @@ _SHARE_OF_IMPORTED = 0.3
 """Models from elsewhere are trained longer, and to a lower rate at their end: OPUS-MT's, with Marian's usual rate of 3e-4, would get more than
 that at width 512."""
 _PASSES, _PASSES_OF_ANOTHER_TASK = 10, 40
-_FEWEST_STEPS, _MOST_STEPS = 200, 20_000
+_FEWEST_STEPS, _FEWEST_STEPS_OF_ANOTHER_TASK, _MOST_STEPS = 200, 3_000, 20_000
 
 
 def open_start(
@@ -181,33 +174,6 @@ def _learns_whole(config: RunConfig) -> bool:
     return config.start.lora_rank is None and not config.start.freeze
 
 
-def choose_cuts(
-    config: RunConfig,
-    start: Start,
-    source: Tokenizer,
-    corpus: CorpusStatistics,
-    updates: int | None,
-) -> tuple[RunConfig, list[str]]:
-    """Choose subword sampling as for fresh weights, where another task is learnt by pieces that were trained here; say why.
-
-    Args:
-        config: what is asked for.
-        start: the model.
-        source: its tokenizer of sources.
-        corpus: what the choice looks at.
-        updates: of training at most; None is as many as it needs.
-    """
-    is_ours = isinstance(source, PieceTokenizer) and source.kind == "bpe"
-    is_translated = start.architecture.kind not in ("encoder", "decoder")
-    is_new = _learns_whole(config) and learns_another_task(config, start)
-    if config.tokenization.sampling is not None or not (is_ours and is_translated and is_new):
-        return config, []
-    reasons: list[str] = []
-    sampling = choose_sampling(corpus, updates, reasons)
-    tokenization = config.tokenization.model_copy(update={"sampling": sampling})
-    return config.model_copy(update={"tokenization": tokenization}), reasons
-
-
 def choose_fine_tuning(
     config: RunConfig,
     start: Start,
@@ -312,9 +278,7 @@ def _length(
     training, is_another = config.training, learns_another_task(config, start)
     passes, fewest = _PASSES, _FEWEST_STEPS
     if is_another:
-        is_sampled = config.tokenization.sampling
-        passes = _PASSES_OF_ANOTHER_TASK
-        fewest = FEWEST_STEPS_SAMPLED if is_sampled else FEWEST_STEPS
+        passes, fewest = _PASSES_OF_ANOTHER_TASK, _FEWEST_STEPS_OF_ANOTHER_TASK
     enough = min(_MOST_STEPS, max(fewest, round(passes * epoch)))
     update: dict[str, object] = {}
     steps = training.steps

@@ -18,7 +18,7 @@ from interlingua.training.automatic import choose_tokenization, most_updates
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
 from interlingua.training.directions_of_run import directions_of, symbols_of
-from interlingua.training.fine_tuning import choose_cuts, inherit
+from interlingua.training.fine_tuning import inherit
 from interlingua.training.resuming import earlier_config
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.shards_of_run import not_prepared
@@ -49,15 +49,13 @@ def vocabularies_of_run(
         ConfigError: what is asked for does not fit the model that the run begins with.
         TrainingError: without ``writes``, nothing is prepared.
     """
-    updates = most_updates(config, statistics, on_gpu=device.type == "cuda")
     if start and start.is_whole:
-        return _take_tokenizers(
-            config, folder, corpus, start, say, statistics, updates, writes=writes
-        )
+        return *_take_tokenizers(config, folder, corpus, start, say, writes=writes), []
     borrowed = None
     if start and not folder.has_checkpoints():
         borrowed = encoder_tokenizer(start)
         config = fit_to_encoder(config, start, borrowed)
+    updates = most_updates(config, statistics, on_gpu=device.type == "cuda")
     config, reasons = _choose_tokens(config, corpus, statistics, updates)
     is_there = _has_them_of(config, folder, corpus)
     if is_there and not (borrowed and writes):
@@ -122,12 +120,10 @@ def _take_tokenizers(
     corpus: RunCorpus,
     start: Start,
     say: Say,
-    statistics: CorpusStatistics,
-    updates: int | None,
     *,
     writes: bool,
-) -> tuple[RunConfig, TokenizerPair, list[str]]:
-    """Return the tokenizers of the starting model, with more pieces if that is wanted, all that it decides, and reasons.
+) -> tuple[RunConfig, TokenizerPair]:
+    """Return the tokenizers of the starting model, with more pieces if that is wanted, and all that it decides.
 
     A run that has begun has them already, and needs the model no more.
     """
@@ -137,9 +133,8 @@ def _take_tokenizers(
         if not folder.tokenizer.exists():
             raise TrainingError(not_prepared(folder.tokenizer))
         tokenizers = TokenizerPair.load(folder.tokenizer)
-        return inherit(config, start, tokenizers, is_extended=is_extended), tokenizers, []
+        return inherit(config, start, tokenizers, is_extended=is_extended), tokenizers
     before = tokenizers_of(start)
-    config, reasons = choose_cuts(config, start, before.source, statistics, updates)
     inherit(
         config, start, before, is_extended=is_extended
     )  # what it refuses, it refuses before work is done
@@ -165,7 +160,7 @@ def _take_tokenizers(
         say(
             f"vocabulary: {' and '.join(f'{size:,}' for size in sorted(sizes))} tokens, {grown:,} new"
         )
-    return config, tokenizers, reasons
+    return config, tokenizers
 
 
 def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
