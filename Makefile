@@ -191,7 +191,7 @@ prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four 
 	$(BIN)/python benchmarks/prove_learning_curve.py
 
 .PHONY: prove-presets prove-quality
-prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (nine hours; the same again resumes); needs INTERLINGUA_DATA
+prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (six hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_presets.py
 
 prove-quality: $(READY) ## every figure of quality from little data, one proof after the other (a day on two cores; the same again resumes); needs INTERLINGUA_DATA

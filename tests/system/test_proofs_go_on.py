@@ -149,7 +149,7 @@ def test_a_search_of_too_few_trials_proves_nothing(
 ) -> None:
     from prove_presets import Task, tell
 
-    task = Task("multi30k-1000", Path("a"), Path("b"), Path("c"), "en", "de", 1_000)
+    task = Task("multi30k-1000", Path("a"), Path("b"), Path("c"), "en", "de", 1_000, 3.0)
     found = {"bleu": 10.0, "low": 9.0, "high": 11.0, "validation": 10.0, "options": ""}
     found["signature"] = ""
     assert tell(task, found, [found] * 20, 20)
