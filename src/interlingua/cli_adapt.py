@@ -107,15 +107,14 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     from interlingua.directions import Direction, in_words
     from interlingua.requests.remembering import is_spelled
 
-    known = loaded.directions or (Direction(loaded.source_lang, loaded.target_lang),)
     every, damaged = every_correction(folder)
     if damaged:
         raise CorpusError(damaged[0])
-    told = [each for each in every if Direction(each.source_lang, each.target_lang) in known]
+    told = [each for each in every if Direction(each.source_lang, each.target_lang) in loaded.known]
     found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
     if not found:
         raise CorpusError(
-            f"{folder}: holds no correction of {in_words(known)} that can be learnt; add some with interlingua correct"
+            f"{folder}: holds no correction of {in_words(loaded.known)} that can be learnt; add some with interlingua correct"
         )
     if len(found) < len(told):
         note(

@@ -327,9 +327,9 @@ class Translator:
                     f"{path}: its vocabulary is not that of {paths[0]}; only models that were trained with the same "
                     "tokenizer can write together"
                 )
-            if set(member._pairs()) != set(first._pairs()):
+            if set(member.known) != set(first.known):
                 raise ConfigError(
-                    f"{path}: translates {in_words(member._pairs())}, and {paths[0]} {in_words(first._pairs())}; only models of the "
+                    f"{path}: translates {in_words(member.known)}, and {paths[0]} {in_words(first.known)}; only models of the "
                     "same languages can write together"
                 )
         if len(members) == 1:
@@ -362,8 +362,9 @@ class Translator:
         other.directions = self.directions
         return other
 
-    def _pairs(self) -> tuple[Direction, ...]:
-        """The pairs of languages that the model was trained on, in its own order."""
+    @property
+    def known(self) -> tuple[Direction, ...]:
+        """The pairs of languages that the model was trained on, one or several, in its own order."""
         return self.directions or (Direction(self.source_lang, self.target_lang),)
 
     def _vocabularies(self) -> list[list[str]]:

@@ -90,6 +90,11 @@ class LoadedModel:
             sentence_directions=(),
         )
 
+    @property
+    def known(self) -> tuple[Direction, ...]:
+        """The pairs of languages that it was trained on, one or several."""
+        return self.directions or (Direction(self.source_lang, self.target_lang),)
+
     def chosen(self, path: Path, to: str | None = None) -> "LoadedModel":
         """Return the model for the pair of languages that is meant.
 
@@ -100,16 +105,15 @@ class LoadedModel:
         Raises:
             ConfigError: the model does not know the languages, or several and none is told.
         """
-        known = self.directions or (Direction(self.source_lang, self.target_lang),)
         try:
-            found = choose_direction(known, to)
+            found = choose_direction(self.known, to)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
         if self.directions:
             return self.towards(found)
-        if found not in known:
+        if found not in self.known:
             raise ConfigError(
-                f"{path}: translates {in_words(known)} only, not {to}; give another model"
+                f"{path}: translates {in_words(self.known)} only, not {to}; give another model"
             )
         return self
 

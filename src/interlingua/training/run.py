@@ -389,16 +389,13 @@ class _Run:
             return
         data = self.prepared.validation
         by_direction = pairs_by_direction(data.shards, data.shown, data.directions)
-        own = Direction(translator.source_lang, translator.target_lang)
         is_another = learns_another_task(self.prepared.config, start)
         validation: dict[Direction | None, Sequence[SentencePair]] = {
             None: () if is_another else data.shown
         }
         if by_direction:
             validation = dict(by_direction.items())
-        texts = texts_to_compare(
-            validation, self.prepared.config.start, translator.directions or (own,)
-        )
+        texts = texts_to_compare(validation, self.prepared.config.start, translator.known)
         if not texts:
             return
         self.progress.say(
