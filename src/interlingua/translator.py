@@ -62,6 +62,7 @@ from interlingua.requests.wishes import refuse_what_cannot_be_written, wishes_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tagged import tag_sources
 from interlingua.tokenization.tokenizer import refuse_surrogates
+from interlingua.tokenization.truecasing import plain_sources, truecase_sources
 
 __all__ = ["Translator"]
 
@@ -103,6 +104,9 @@ class Translator:
         self.device = choose_device(device)
         self._held = HeldModel(model, self.device, compiled)
         self._form = text_form_of(model, tokenizers, max_source_length)
+        if type(self._form) is Sources:
+            tokenizers = truecase_sources(tokenizers, source_lang)
+            self._form = Sources(tokenizers, max_source_length)
         self.tokenizers = tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
@@ -195,7 +199,8 @@ class Translator:
             TokenizerError: the model is of one pair only.
         """
         other = copy(self)
-        other.tokenizers = tag_sources(self.tokenizers, direction.tag)
+        tagged = tag_sources(plain_sources(self.tokenizers), direction.tag)
+        other.tokenizers = truecase_sources(tagged, direction.source)
         other.source_lang, other.target_lang = direction.source, direction.target
         other._form = replace(self._form, tokenizers=other.tokenizers)
         other.corrections = None

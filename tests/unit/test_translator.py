@@ -79,6 +79,18 @@ def copying(tokenizers):
     return translator_of(Copy(tokenizers.target.vocabulary_size), tokenizers, beam_size=2)
 
 
+def test_a_source_in_capitals_is_read_in_the_letters_of_the_vocabulary():
+    tokenizer = train_tokenizer(["The dog is here."] * 9, kind="bpe", vocabulary_size=300)
+    pair = TokenizerPair(tokenizer, tokenizer, shared=True)
+    translator = translator_of(Copy(tokenizer.vocabulary_size), pair)
+    assert [each.text for each in translator.translate(["THE DOG.", "The DOG."])] == [
+        "The dog.",
+        "The DOG.",
+    ]
+    assert "".join(translator.stream("THE DOG.")) == "The dog."
+    assert translator.with_model(translator.model).translate(["THE DOG."])[0].text == "The dog."
+
+
 @pytest.fixture(scope="module")
 def transformer(tokenizers):
     torch.manual_seed(5)

@@ -1,0 +1,90 @@
+"""A source all in capitals is read in the letters that the vocabulary knows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tagged import tag_sources
+from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.train import train_tokenizer
+from interlingua.tokenization.truecasing import (
+    TruecasingTokenizer,
+    plain_sources,
+    truecase_sources,
+)
+
+KNOWN = [
+    "The man is in Boston with a DVD.",
+    "A man and a dog in Boston, I think: who is it?",
+    "Don't stop, the dog and I are in Boston.",
+    "Bitte den Hund. Ein Hund ist in Boston.",
+    "kapı ışık iyi ile",
+] * 20
+
+
+@pytest.fixture(scope="module")
+def plain() -> Tokenizer:
+    return train_tokenizer(KNOWN, kind="bpe", vocabulary_size=500, tags=("<2de>",))
+
+
+@pytest.fixture(scope="module")
+def english(plain: Tokenizer) -> TruecasingTokenizer:
+    return TruecasingTokenizer(plain, "en")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("THE DOG IS IN BOSTON.", "The dog is in Boston."),
+        ("A MAN WITH A DVD.", "A man with a DVD."),
+        ("DON'T STOP: THE DOG!", "Don't stop: the dog!"),
+        ("WHO IS IT? THE MAN AND I.", "who is it? The man and I."),
+        ("DEN HUND", "den Hund"),
+        ("THE {NAME} IS IN HTTPS://EX.ORG.", "The {NAME} is in HTTPS://EX.ORG."),
+        ("THE %(name)s AND <b>THE DOG</b>", "The %(name)s and <b>the dog</b>"),
+    ],
+)
+def test_each_word_is_read_in_the_letters_that_take_the_fewest_pieces(
+    english: TruecasingTokenizer, text: str, read: str
+) -> None:
+    assert english.truecase(text) == read
+    assert english.encode(text) == english.plain.encode(read)
+    assert english.encode_batch([text]) == english.plain.encode_batch([read])
+    assert english.normalise(text) == read == english.decode(english.encode(text).ids)
+    how = {"probability": 0.0, "seed": 1, "epoch": 0, "pair": 0, "side": 0}
+    assert english.encode_sampled(text, **how) == english.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    "text", ["", "I", "A.", "DVD", "The DOG IS IN BOSTON", "日本", "123", "B2"]
+)
+def test_other_text_stays_as_it_is(english: TruecasingTokenizer, text: str) -> None:
+    assert english.truecase(text) == text
+
+
+def test_a_vocabulary_that_knows_capitals_reads_them() -> None:
+    loud = train_tokenizer([text.upper() for text in KNOWN], kind="bpe", vocabulary_size=500)
+    assert (
+        TruecasingTokenizer(loud, "en").truecase("THE DOG IS IN BOSTON.") == "THE DOG IS IN BOSTON."
+    )
+
+
+def test_turkish_has_two_letters_i(plain: Tokenizer) -> None:
+    assert TruecasingTokenizer(plain, "tr").truecase("KAPI IŞIK İYİ İLE") == "kapı ışık iyi ile"
+
+
+@given(st.text())
+def test_what_is_read_is_read_as_it_is(english: TruecasingTokenizer, text: str) -> None:
+    once = english.normalise(text)
+    assert english.normalise(once) == once == english.decode(english.encode(text).ids)
+
+
+def test_only_sources_are_read_so_and_a_tag_stands_before_them(plain: Tokenizer) -> None:
+    pair = TokenizerPair(plain, plain, shared=True)
+    reading = truecase_sources(truecase_sources(pair, "de"), "en")
+    assert reading.target is plain
+    assert plain_sources(reading) == pair
+    tagged = truecase_sources(tag_sources(plain_sources(reading), "<2de>"), "en")
+    tag = plain.all_tokens().index("<2de>")
+    assert tagged.source.encode("THE DOG").ids == [tag, *plain.encode("The dog").ids]
