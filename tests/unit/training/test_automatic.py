@@ -16,7 +16,6 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.statistics import measure_corpus
 from interlingua.errors import ConfigError
 from interlingua.training.automatic import (
-    LITTLE_TEXT,
     architecture_of,
     choose_model,
     choose_tokenization,
@@ -69,7 +68,7 @@ def test_words_of_little_text_are_cut_in_other_ways_unless_somebody_says_how() -
     chosen, reasons = choose_tokenization(TokenizationConfig(), little)
     assert chosen.sampling == 0.1
     assert any(reason.startswith("tokenization.sampling = 0.1") for reason in reasons)
-    much = replace(little, pairs=LITTLE_TEXT)
+    much = replace(little, pairs=15_000)
     for wanted, corpus in (
         (TokenizationConfig(), much),
         (TokenizationConfig(), measure_corpus(DIGITS)),
