@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from interlingua.batching.mixing import weights_of
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.corpus.embedded import write_embedded
 from interlingua.corpus.fingerprint import (
@@ -127,7 +128,7 @@ class _Text:
 class _Known:
     """What a run keeps of a corpus that it has read before."""
 
-    num_training: int
+    parts: tuple[int, ...]
     num_validation: int
     report: str | None
     sample: int
@@ -180,9 +181,14 @@ class RunCorpus:
         return self._text.validation
 
     @property
+    def _parts(self) -> tuple[int, ...]:
+        """How many pairs each file has to train on."""
+        return self._known.parts if self._known else self.training.pairs_a_part
+
+    @property
     def num_training(self) -> int:
         """How many pairs there are to train on."""
-        return self._known.num_training if self._known else len(self.training)
+        return sum(self._parts)
 
     @property
     def num_validation(self) -> int:
@@ -208,6 +214,23 @@ class RunCorpus:
             return found
         familiar = familiarity(self.training.pairs(), self.validation.pairs())
         return replace(found, familiarity=familiar)
+
+    def in_an_epoch(
+        self, config: CorpusConfig, statistics: CorpusStatistics, say: Say
+    ) -> CorpusStatistics:
+        """Return the statistics with as many pairs as an epoch has, each counted once: of a file whose weight is below 1 a part.
+
+        The length of training is counted in such epochs; so must be what else follows from how much text there is.
+        """
+        weights = weights_of(self._parts, config.weights, config.temperature)
+        if all(weight >= 1 for weight in weights):
+            return statistics
+        parts = zip(self._parts, weights, strict=True)
+        pairs = max(1, round(sum(size * min(1.0, weight) for size, weight in parts)))
+        say(
+            f"an epoch has {pairs:,} of the {statistics.pairs:,} pairs, by corpus.weights; what is chosen follows from these"
+        )
+        return replace(statistics, pairs=pairs)
 
     def check_unchanged(self) -> None:
         """Raise a CorpusError if a file was written to since it was read here."""
@@ -246,6 +269,7 @@ class RunCorpus:
             "version": _VERSION,
             "identity": self.identity,
             "training": self.num_training,
+            "parts": self._parts,
             "validation": self.num_validation,
             "report": self.report,
             "sample": sample,
@@ -373,7 +397,7 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
         if files.identity(prints) != known["identity"]:
             return None
         return _Known(
-            num_training=known["training"],
+            parts=tuple(known["parts"]),
             num_validation=known["validation"],
             report=known["report"],
             sample=known["sample"],

@@ -159,8 +159,9 @@ def prepare_locked(
         refuse_to_overwrite(folder)
         corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
+    drawn = corpus.in_an_epoch(config.corpus, statistics, say)
     config, tokenizers, reasons = vocabularies_of_run(
-        config, folder, corpus, start, say, statistics=statistics, device=device, writes=writes
+        config, folder, corpus, start, say, statistics=drawn, device=device, writes=writes
     )
     training = shards_of(config, folder, corpus, tokenizers, "training", say, writes=writes)
     validation = shards_of(config, folder, corpus, tokenizers, "validation", say, writes=writes)
@@ -168,7 +169,7 @@ def prepare_locked(
     unknown_id = tokenizers.target.unknown_id
     check_answers(config, training, "training", unknown_id, say)
     check_answers(config, validation, "validation", unknown_id, say)
-    config, more = _choose_rest(config, statistics, training, tokenizers, folder, device, start)
+    config, more = _choose_rest(config, drawn, training, tokenizers, folder, device, start)
     reasons = [*reasons, *more]
     for reason in reasons:
         say(f"chosen: {reason}")

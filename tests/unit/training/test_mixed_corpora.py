@@ -95,6 +95,27 @@ def test_a_temperature_becomes_weights_and_says_which(
     assert any(reason.startswith("corpus.weights = 1, 1.9986") for reason in prepared.reasons)
 
 
+def test_what_is_chosen_follows_from_the_pairs_of_an_epoch_as_its_length_does(
+    files: dict[str, tuple[Path, ...]],
+) -> None:
+    for path in (files["source"][1], files["target"][1]):
+        path.write_text("".join(f"o grădină {i} cu {i * i} flori\n" for i in range(3_000)))
+
+    def size_and_steps(**corpus: object) -> tuple[int | None, int | None]:
+        config = prepared_with(files, TokenizationConfig(), **corpus).config
+        return config.tokenization.vocabulary_size, config.training.steps
+
+    alone = size_and_steps(source=files["source"][:1], target=files["target"][:1])
+    assert size_and_steps(weights=[1, 0.1]) == alone  # 360 pairs: as many as make no other choice
+    assert size_and_steps(weights=[1, 0.1]) == alone  # and from what the run keeps of them
+    assert (
+        size_and_steps(weights=[0.5, 1])[0]
+        == size_and_steps()[0]
+        == size_and_steps(weights=[2, 1])[0]
+    )
+    assert size_and_steps()[0] > alone[0]  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     "tokens",
     [
