@@ -104,7 +104,7 @@ def _add_score(
     score, *others = (
         Score(each.name, each.value, program.signature, *each.interval) for each in resampled
     )
-    comparisons = [Comparison(score, other, p_value(*resampled)) for other in others]
+    comparisons = [Comparison(score, other, p_value(*resampled), len(sources)) for other in others]
     return replace(
         report,
         scores=(*report.scores, score),

@@ -16,9 +16,10 @@ from interlingua.translator import Translator
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "models" / "v1"
 Capture = pytest.CaptureFixture[str]
-SOURCES = [f"The {animal} saw {number} of Tom's birds." for number in (3, 7) for animal in "abcdef"]
+ANIMALS = "abcdefghijklmnop"
+SOURCES = [f"The {animal} saw {number} of Tom's birds." for number in (3, 7) for animal in ANIMALS]
 REFERENCES = [
-    f"Das Tier {animal} sah {number} von Toms Vögeln." for number in (3, 7) for animal in "abcdef"
+    f"Das Tier {animal} sah {number} von Toms Vögeln." for number in (3, 7) for animal in ANIMALS
 ]
 WORSE = [line.replace("sah", "sah nicht").replace("7", "9") for line in REFERENCES]
 BETTER = [line.replace("Tier", "Wesen") if n % 3 else line for n, line in enumerate(REFERENCES)]
@@ -64,7 +65,7 @@ def run(capsys: Capture, *words: str) -> str:
         (2, "No closing quotation", ["worse", "better", "--metric-command", "x='"]),
         (2, "names no program", ["worse", "better", "--metric-command", "x="]),
         (6, "there is no folder", ["worse", "better", "--output", "no/page.html"]),
-        (3, "short: has 11 lines, and t.en has 12", ["worse", "short"]),
+        (3, "short: has 31 lines, and t.en has 32", ["worse", "short"]),
         (2, "given twice", ["worse", "better", *TEST]),
         (2, "of one test set", ["worse", "better", "--source", "u.en", "--reference", "t.de"]),
         (
@@ -110,6 +111,19 @@ def test_the_table_says_what_is_more_than_chance(capsys: Capture) -> None:
     assert "BLEU  nrefs:1|bs:1000" in out
     figures = json.loads(run(capsys, "worse", "better", "same=worse", *TEST, "--json"))["figures"]
     assert [each["p_value"] for each in figures if each["system"] == "same"] == [None, None]
+
+
+def test_a_few_sentences_get_no_mark_and_it_says_why(capsys: Capture) -> None:
+    told = "fewer than 30 sentences are too few to tell"
+    assert told not in run(capsys, "worse", "better", *TEST)
+    for name in ("t.en", "t.de", "worse", "better"):
+        write(name, Path(name).read_text().splitlines()[:1])
+    words = ("worse", "better", *TEST, "--latex", "t.tex", "--output", "page.html")
+    (row,) = [line for line in run(capsys, *words).splitlines() if line.startswith("better")]
+    assert row.split() == ["better", "100.00", "100.00"]
+    assert "ddagger" not in Path("t.tex").read_text()
+    for shown in (run(capsys, *words), Path("t.tex").read_text(), Path("page.html").read_text()):
+        assert told in shown
 
 
 def test_with_one_seed_the_p_value_is_that_of_evaluation(capsys: Capture) -> None:
@@ -191,10 +205,10 @@ def test_the_page_shows_what_changed_by_kind(capsys: Capture) -> None:
         )
     )
     counts = {kind: tuple(map(int, re.findall(r"\d+", found))) for kind, found in rows.items()}
-    assert counts["negation"] == (12, 0)
-    assert counts["numbers"] == (6, 0)
+    assert counts["negation"] == (32, 0)
+    assert counts["numbers"] == (16, 0)
     assert counts["length"] == (0, 0)
-    assert "12 of 12 sentences differ" in page
+    assert "32 of 32 sentences differ" in page
     assert "p: paired bootstrap." in page
     told = run(capsys, "worse", "other", "two=better,again", *TEST, "--output", "page.html")
     assert "paired bootstrap where both have one seed, elsewhere Welch's t" in told
@@ -223,14 +237,14 @@ def test_a_metric_of_another_program_stands_beside_ours(capsys: Capture) -> None
     command = f"exact={program('exact.py', EXACT)}"
     told = run(capsys, "worse", "better", *TEST, "--metric-command", command, "--json")
     exact = [each for each in json.loads(told)["figures"] if each["metric"] == "exact"]
-    assert [each["mean"] for each in exact] == [0.0, pytest.approx(4 / 12)]
+    assert [each["mean"] for each in exact] == [0.0, pytest.approx(11 / 32)]
     assert exact[1]["p_value"] < 0.05
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("print(1)", "gave 1 lines for 12 sentences"),
+        ("print(1)", "gave 1 lines for 32 sentences"),
         ("for _ in sys.stdin: print('x')", "gave 'x' where a number"),
         ("for _ in sys.stdin: print('nan')", "gave 'nan' where a number"),
         ("sys.exit(3)", "ended with status 3"),
@@ -263,7 +277,7 @@ def test_a_file_of_another_length_is_found_before_anything_is_translated(capsys:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
         assert main(["compare", "model", "two=worse,short", *TEST]) == 3
-    assert "short: has 11 lines, and t.en has 12" in capsys.readouterr().err
+    assert "short: has 31 lines, and t.en has 32" in capsys.readouterr().err
 
 
 def test_the_language_is_that_which_a_model_writes(capsys: Capture) -> None:
@@ -299,7 +313,7 @@ print(f"{names['-t']}\\tscore: 0.5000")
     asked = ("--metrics", "bleu,comet", "--comet=--model 'some where' --gpus 0")
     told = run(capsys, "worse", "better", *TEST, *asked, "--json")
     comet = [each for each in json.loads(told)["figures"] if each["metric"] == "COMET"]
-    assert [each["mean"] for each in comet] == [0.25, pytest.approx(0.25 + 4 / 24)]
+    assert [each["mean"] for each in comet] == [0.25, pytest.approx(0.25 + 11 / 64)]
     assert comet[0]["signature"] == "comet-score --model 'some where' --gpus 0"
     assert "--gpus', '0'" in Path("asked").read_text()
 

@@ -65,7 +65,11 @@ def form(line: str) -> str:
     line = re.sub(r"^(\d+ \|\|\| ).*?( \|\|\| )", r"\1\2", line.strip())
     line = re.sub(r"^(?!\d+ \|\|\|).* \|\|\| (?=[\d.]+$)", "||| ", line)
     line = re.sub(r"->\s+[^-+\d].*", "->", line)
-    line = re.sub(r": (better|worse|no significant difference)$", "", line)
+    line = re.sub(
+        r": (better|worse|no significant difference|fewer than 30 sentences are too few to tell)$",
+        "",
+        line,
+    )
     line = re.sub(r"\(best so far\)|: kept$|; step \d+ is better and stays", "", line)
     line = re.sub(r"\b(bfloat16|float32) on cpu, kernels-[0-9a-f]+", "a type on cpu, kernels", line)
     line = re.sub(r"[-+]?\d[\d.,]*(e[-+]\d+)?|[†‡]", "#", line)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, TOO_FEW
 from interlingua.evaluation.changes import KINDS, Change, Changes, is_without_spaces
 from interlingua.evaluation.systems import Figure
 
@@ -113,7 +114,8 @@ def _figures(one: str, other: str, text: ComparedText) -> Iterator[str]:
         f"{_safe(name)}: {_safe(signature)}"
         for name, signature in dict.fromkeys((f.metric, f.signature) for f in figures)
     )
-    yield f"</table><p><small>p: {_safe(text.test)}. {made}</small></p>"
+    few = f" ({TOO_FEW})" if text.changes.sentences < FEWEST_SENTENCES else ""
+    yield f"</table><p><small>p: {_safe(text.test)}{few}. {made}</small></p>"
 
 
 def _kinds(one: str, other: str, changes: Changes) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, TOO_FEW
 from interlingua.evaluation.health import Health, check_health
 from interlingua.evaluation.legacy import legacy_scores
 from interlingua.evaluation.metrics import Score, choose_tokenizer, score
@@ -245,6 +246,8 @@ def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table
 def _verdict(each: Comparison) -> str:
     if each.difference == 0:
         return "equal"
+    if each.sentences < FEWEST_SENTENCES:
+        return TOO_FEW
     return "real" if each.significant else "may be chance"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlingua.errors import CorpusError
-from interlingua.evaluation.bootstrap import NUM_RESAMPLES, p_value
+from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, NUM_RESAMPLES, p_value
 from interlingua.evaluation.metrics import (
     Score,
     build_metric,
@@ -32,6 +32,7 @@ class Comparison:
     system: Score
     baseline: Score
     p_value: float
+    sentences: int
 
     @property
     def difference(self) -> float:
@@ -40,11 +41,12 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether there is a difference and it stands at the 5 % level.
+        """Whether there is a difference, on sentences enough to tell, and it stands at the 5 % level.
 
         Two equal outputs get a small p-value from sacreBLEU, since no draw differs by more than nothing.
         """
-        return self.difference != 0 and self.p_value < SIGNIFICANCE_LEVEL
+        is_told = self.difference != 0 and self.sentences >= FEWEST_SENTENCES
+        return is_told and self.p_value < SIGNIFICANCE_LEVEL
 
 
 def compare(
@@ -74,5 +76,5 @@ def compare(
     for name in check_metrics(metrics, tokenize):
         metric = build_metric(name, references, tokenize)
         (system, other), draws = score_systems([hypotheses, baseline], metric, num_resamples)
-        comparisons.append(Comparison(system, other, p_value(*draws)))
+        comparisons.append(Comparison(system, other, p_value(*draws), len(hypotheses)))
     return comparisons

@@ -20,7 +20,9 @@ import numpy as np
 
 from interlingua.errors import CorpusError
 from interlingua.evaluation.bootstrap import (
+    FEWEST_SENTENCES,
     NUM_RESAMPLES,
+    TOO_FEW,
     Resampled,
     p_value,
     resample,
@@ -76,6 +78,7 @@ class Figure:
     """Against the first system; None for that one itself, and where the two are equal."""
     signature: str
     higher_is_better: bool
+    sentences: int
 
     @property
     def mean(self) -> float:
@@ -84,8 +87,8 @@ class Figure:
 
     @property
     def mark(self) -> str:
-        """Daggers: two below p = 0.01, one below 0.05."""
-        if self.p_value is None:
+        """Daggers: two below p = 0.01, one below 0.05; none of a few sentences."""
+        if self.p_value is None or self.sentences < FEWEST_SENTENCES:
             return ""
         return next((mark for level, mark in _MARKS if self.p_value < level), "")
 
@@ -144,6 +147,7 @@ class SystemsTable:
                 "system": each.system,
                 "test_set": each.test_set,
                 "metric": each.metric,
+                "sentences": each.sentences,
                 "values": each.values,
                 "mean": each.mean,
                 "p_value": each.p_value,
@@ -186,9 +190,10 @@ class SystemsTable:
             f"{name} {number:,} sentences"
             for name, number in zip(self.test_sets, self.sentences, strict=True)
         )
+        few = "; no mark: " + TOO_FEW if min(self.sentences) < FEWEST_SENTENCES else ""
         return _one_line(
             f"† p < 0.05, ‡ p < 0.01 against {self.systems[0]} ({self._tests()}); "
-            f"mean ± deviation over seeds ({seeds}); {sizes}"
+            f"mean ± deviation over seeds ({seeds}); {sizes}{few}"
         )
 
     def _tests(self) -> str:
@@ -247,13 +252,13 @@ def compare_systems(
             metric = build_metric(name, [test_set.references], tokenize)
             resampled = resample(metric, [e for seeds in every for e in seeds], num_resamples)
             made = str(metric.get_signature())
-            figures += _figures(systems, test_set.name, resampled, made)
+            figures += _figures(systems, test_set, resampled, made)
         for other in segment_metrics:
             outputs = [seed for seeds in every for seed in seeds]
             resampled = resample_segments(
                 other, test_set.sources, outputs, test_set.references, num_resamples
             )
-            figures += _figures(systems, test_set.name, resampled, other.signature)
+            figures += _figures(systems, test_set, resampled, other.signature)
     order = {system.name: place for place, system in enumerate(systems)}
     return SystemsTable(
         systems=tuple(system.name for system in systems),
@@ -277,7 +282,7 @@ def _check_length(system: SystemOutputs, number: int, test_set: TestSet) -> None
 
 def _figures(
     systems: Sequence[SystemOutputs],
-    test_set: str,
+    test_set: TestSet,
     resampled: Sequence[Resampled],
     signature: str,
 ) -> list[Figure]:
@@ -290,12 +295,13 @@ def _figures(
         figures.append(
             Figure(
                 system=system.name,
-                test_set=test_set,
+                test_set=test_set.name,
                 metric=name,
                 values=tuple(each.value for each in seeds),
                 p_value=_compare_seeds(seeds, by_system[0]) if place > 0 else None,
                 signature=signature,
                 higher_is_better=name not in LOWER_IS_BETTER,
+                sentences=len(test_set.references),
             )
         )
     return figures

@@ -16,6 +16,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import language_of, read_parallel
 from interlingua.directions import Direction
 from interlingua.errors import ModelError
+from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, TOO_FEW
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
 from interlingua.files import write_text
 from interlingua.training.validation import spread_pairs
@@ -77,7 +78,9 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """better, worse, or no difference that chance does not explain."""
+        """better, worse, or no difference that chance does not explain; of a few sentences none of these."""
+        if self.change and self.sentences < FEWEST_SENTENCES:
+            return TOO_FEW
         if not self.change or self.p_value >= SIGNIFICANCE_LEVEL:
             return "no significant difference"
         return "better" if self.change > 0 else "worse"

@@ -26,6 +26,14 @@ def test_a_system_that_is_always_better_is_significantly_better() -> None:
     assert ter.significant
 
 
+def test_a_few_sentences_tell_nothing() -> None:
+    for number, is_told in ((1, False), (29, False), (30, True)):
+        few = REFERENCE[:number], WORSE[:number], [REFERENCE[:number]]
+        (bleu,) = compare(*few, ["bleu"], num_resamples=200)
+        assert bleu.p_value < 0.05
+        assert bleu.significant == is_told
+
+
 def test_the_order_of_the_two_changes_the_sign_only() -> None:
     half = [
         a if number % 3 else b for number, (a, b) in enumerate(zip(REFERENCE, WORSE, strict=True))

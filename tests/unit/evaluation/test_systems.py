@@ -77,10 +77,19 @@ def make_table(*seeds: int, test_set: str = "t", signature: str = "made") -> Sys
     """Return a table of one metric and a system for each number of seeds."""
     systems = tuple("abc"[: len(seeds)])
     figures = tuple(
-        Figure(system, test_set, "exact", (0.5,) * number, 0.04, signature, higher_is_better=True)
+        Figure(
+            system,
+            test_set,
+            "exact",
+            (0.5,) * number,
+            0.04,
+            signature,
+            higher_is_better=True,
+            sentences=50,
+        )
         for system, number in zip(systems, seeds, strict=True)
     )
-    return SystemsTable(systems, (test_set,), (2,), figures, seeds)
+    return SystemsTable(systems, (test_set,), (50,), figures, seeds)
 
 
 def test_a_command_of_several_lines_stays_a_comment_of_latex() -> None:

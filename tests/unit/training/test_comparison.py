@@ -63,8 +63,18 @@ def test_the_verdict_is_what_happened(
 
 
 def test_forgetting_is_said_with_the_remedy() -> None:
-    worse = Difference("kept", 10, "BLEU", 30.0, 20.0, 0.001, "sig")
+    worse = Difference("kept", 100, "BLEU", 30.0, 20.0, 0.001, "sig")
     assert "has forgotten" in describe_differences([worse])[-1]
+
+
+def test_a_few_sentences_are_no_verdict() -> None:
+    for number, verdict in ((1, "fewer than 30 sentences are too few to tell"), (30, "worse")):
+        lost = Difference("kept", number, "BLEU", 30.0, 20.0, 0.001, "sig")
+        assert lost.verdict == verdict
+        assert verdict in lost.in_words("held-out text")
+    assert (
+        Difference("kept", 1, "BLEU", 30.0, 30.0, 1.0, "sig").verdict == "no significant difference"
+    )
 
 
 def test_a_comparison_is_of_one_model(tmp_path: Path) -> None:
