@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interlingua.corpus.languages import language_code
+from interlingua.corpus.words import units_of
 from interlingua.errors import CorpusError
 from interlingua.evaluation.metrics import sentence_chrf
 
@@ -66,7 +68,9 @@ _LEAST_COPIED = 4
 """Letters of a word that counts as left in the source's language; shorter ones are alike in many languages."""
 _SHORTEST, _LONGEST = 2 / 3, 3 / 2
 _LEAST_DIFFERENCE = 3
-"""Words by which a length must differ besides."""
+"""Words, or characters without spaces between them, by which a length must differ besides."""
+_LONGEST_WORD = 12
+"""Characters of what may be one word in a script that is not known to be written without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,7 @@ def find_changes(
             f"{len(sources):,} sources, {len(references):,} references and outputs of {len(one):,} and {len(other):,} "
             "lines cannot be compared; all must have as many"
         )
-    code = (target_lang or "").replace("_", "-").split("-")[0].lower()
-    pattern = NEGATIONS.get(code)
+    pattern = NEGATIONS.get(language_code(target_lang) or "")
     negation = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE) if pattern else None
     found = []
     rows = zip(sources, references, one, other, strict=True)
@@ -151,8 +154,9 @@ def find_changes(
 
 
 def is_without_spaces(text: str) -> bool:
-    """Tell whether a text is of a script without spaces rather than a single word, as far as its length tells."""
-    return len(text.split()) < 2 and len(text) > 12
+    """Tell whether a text is of a script without spaces, by its characters, or one word so long that it is hardly one."""
+    words = len(text.split())
+    return len(units_of(text)) >= 2 * max(1, words) or (words < 2 and len(text) > _LONGEST_WORD)
 
 
 def _signs(

@@ -157,7 +157,7 @@ def _sentence(one: str, other: str, each: Change) -> str:
 def _mark(one: str, other: str) -> tuple[str, str]:
     """Write two texts with the words marked that only one of them has, or the characters in a script without spaces."""
     cut, space = (list, "") if is_without_spaces(max(one, other, key=len)) else (str.split, " ")
-    ours, theirs = cut(one), cut(other)
+    ours, theirs = cut(one.strip()), cut(other.strip())
     gone, new = [], []
     for kind, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind == "equal":

@@ -50,6 +50,31 @@ def test_a_number_that_is_off_is_a_fault(reference: str, output: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "output", "fault"),
+    [
+        ("自分の事をしろ。", "自分の事をしろ。" * 30, True),
+        ("你好。", "你好，你好，你好。", True),
+        ("自分の事をしろ。", "自分の事をする。", False),
+        ("Geh!", "Geh weg!", False),
+        ("Tom war in 東京.", "Tom ging nach 東京.", False),
+        ("Entschuldigung!", "Entschuldigung", False),
+    ],
+)
+def test_a_length_is_of_words_or_without_spaces_of_characters_however_short(
+    reference: str, output: str, fault: bool
+) -> None:
+    (change,) = find_changes(["x"], [reference], [output], [f"{reference} "]).found
+    assert ("length" in change.faults[0]) == fault
+
+
+@pytest.mark.parametrize("code", ["de", "de-AT", "deu", "deu_Latn", "DE"])
+def test_negation_is_known_by_any_code_of_a_language(code: str) -> None:
+    found = find_changes(["x"], ["Er kam nicht."], ["Er kam."], ["Er kam nie."], target_lang=code)
+    assert found.negation_known
+    assert [change.kinds for change in found.found] == [("negation",)]
+
+
+@pytest.mark.parametrize(
     ("one", "other", "marked"),
     [
         (
@@ -60,7 +85,7 @@ def test_a_number_that_is_off_is_a_fault(reference: str, output: str) -> None:
                 "我们<ins>明</ins>天去北京看朋友吃饭。",
             ],
         ),
-        ("你好 ", "您好", ["<del>你好</del>", "<ins>您好</ins>"]),
+        ("你好 ", "您好", ["<del>你</del>好", "<ins>您</ins>好"]),
         (
             "Entschuldigung!",
             "Es tut mir leid.",
