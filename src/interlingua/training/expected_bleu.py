@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from interlingua.config import RunConfig
 from interlingua.corpus.statistics import CorpusStatistics
+from interlingua.evaluation.metrics import choose_tokenizer
 
 __all__ = ["MOST_PAIRS", "BleuBand", "expected_bleu"]
 
@@ -64,7 +65,8 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
     """Return what a training to its end should come to; None where nothing like it was measured.
 
     That is: a Transformer with fresh weights, one pair of languages, text in words, not too few pairs and not too many,
-    wording that is neither nearly all new nor nearly all known, written by people (none of it tagged as synthetic) and left as it is.
+    wording that is neither nearly all new nor nearly all known, written by people (none of it tagged as synthetic) and left as it is, each
+    pair as often as any other, in a language whose BLEU is of words and not of characters.
     """
     is_like_it = (
         config.model.kind == "transformer"
@@ -73,6 +75,9 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
         and not config.corpus.embedded
         and not config.corpus.text
         and not any(config.corpus.tags)
+        and len(set(config.corpus.weights)) < 2
+        and config.corpus.temperature in (None, 1.0)
+        and choose_tokenizer(config.corpus.target_lang) == "13a"
         and not config.corpus.noise
         and not corpus.is_rules
         and _FEWEST_PAIRS <= corpus.pairs <= MOST_PAIRS

@@ -1,6 +1,7 @@
 """What BLEU is foretold of a text, and of which text nothing is."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ CORPUS = CorpusStatistics(
     shared_script=0.9,
     familiarity=0.25,
 )
+
+TWO: dict[str, Any] = {"source": ("a.en", "b.en"), "target": ("a.de", "b.de")}
 
 
 def test_more_familiar_text_is_expected_to_come_out_better() -> None:
@@ -38,10 +41,29 @@ def test_more_familiar_text_is_expected_to_come_out_better() -> None:
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), tags=("<BT>",))),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), noise=0.3)),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), directions=("en-de",))),
+        RunConfig(corpus=CorpusConfig(**TWO, weights=(0.01, 1.0))),
+        RunConfig(corpus=CorpusConfig(**TWO, temperature=5.0)),
+        RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.ja",), target_lang="ja")),
+        RunConfig(
+            corpus=CorpusConfig(source=("a.en",), target=("a.zho_Hans",), target_lang="zho_Hans")
+        ),
     ],
 )
 def test_nothing_is_foretold_of_what_was_not_measured(config: RunConfig) -> None:
     assert expected_bleu(config, CORPUS) is None
+
+
+@pytest.mark.parametrize(
+    "corpus",
+    [
+        CorpusConfig(**TWO),
+        CorpusConfig(**TWO, weights=(2.0, 2.0)),
+        CorpusConfig(**TWO, temperature=1.0),
+        CorpusConfig(**TWO, target_lang="deu_Latn"),
+    ],
+)
+def test_two_files_that_count_alike_are_as_one(corpus: CorpusConfig) -> None:
+    assert expected_bleu(RunConfig(corpus=corpus), CORPUS) == expected_bleu(RunConfig(), CORPUS)
 
 
 @pytest.mark.parametrize(
