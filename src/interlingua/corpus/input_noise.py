@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from interlingua.corpus.placeholders import split_at_placeholders
+from interlingua.corpus.words import is_of_a_word
 
 __all__ = ["SPOILS", "InputNoise", "mistype"]
 
@@ -40,8 +41,8 @@ _EMOJI = [
     "🇪🇺",
     "👩\u200d🔬",
 ]
-_LETTERS = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"[^\W\d_]")
+_SIGN_OF_A_WORD = re.compile(r"\w")
 _WHOLE_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 """With the apostrophes inside: "don't" is one word."""
 _INNER_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['\u2019](?=[^\W\d_])")
@@ -70,7 +71,30 @@ class InputNoise:
         chance = random.Random(f"noise {self.seed} {epoch} {pair}")
         if chance.random() >= self.share:
             return None
-        return chance.choice(list(SPOILS.values()))(source, target, chance)
+        return chance.choice(_ways_to_spoil(source, chance))(source, target, chance)
+
+
+def _ways_to_spoil(
+    source: str, chance: random.Random
+) -> list[Callable[[str, str, random.Random], Both]]:
+    """Return the ways to choose among: in a script without capitals those that change this very text.
+
+    Elsewhere all of them, though a text may have no accents, so that what was trained with them is replayed to the bit.
+    """
+    if _has_capitals(source):
+        return list(SPOILS.values())
+    return [
+        way
+        for name, way in SPOILS.items()
+        if name not in _OF_CAPITALS
+        and (name not in _OF_MARKS or way(source, "", chance)[0] != source)
+    ]
+
+
+def _has_capitals(text: str) -> bool:
+    """Tell whether most letters are of a script with capitals; Georgian has some, but no title begins with one, and nobody types them."""
+    letters = _LETTER.findall(text)
+    return 2 * sum(each.title() != each.lower() for each in letters) >= len(letters)
 
 
 def mistype(text: str, chance: random.Random, rate: float = TYPO_RATE) -> str:
@@ -78,24 +102,47 @@ def mistype(text: str, chance: random.Random, rate: float = TYPO_RATE) -> str:
 
     A typo is two letters that changed places, one that is missing, one twice, or another in its place, of those of the text.
     """
-    letters = _LETTERS.findall(text)
+    letters = [each for each in _with_marks(text) if _LETTER.match(each)]
 
-    def spoil(found: re.Match[str]) -> str:
-        word = found[0]
-        if len(word) < 2 or not _LETTERS.search(word) or chance.random() >= rate:
-            return word
+    def spoil(word: list[str]) -> str:
+        if len(word) < 2 or not any(map(_LETTER.match, word)) or chance.random() >= rate:
+            return "".join(word)
         at = chance.randrange(len(word) - 1)
-        before, here, there, behind = word[:at], word[at], word[at + 1], word[at + 2 :]
-        return chance.choice(
-            (
-                f"{before}{there}{here}{behind}",
-                f"{before}{here}{behind}",
-                f"{before}{here}{here}{there}{behind}",
-                f"{before}{here}{chance.choice(letters)}{behind}",
-            )
+        here, there = word[at : at + 2]
+        instead = chance.choice(
+            ((there, here), (here,), (here, here, there), (here, chance.choice(letters)))
         )
+        return "".join((*word[:at], *instead, *word[at + 2 :]))
 
-    return _between_placeholders(text, lambda piece: _WORD.sub(spoil, piece))
+    return _between_placeholders(text, lambda piece: "".join(map(spoil, _words_of(piece))))
+
+
+def _with_marks(text: str) -> list[str]:
+    """Return the signs of a text, each with the marks upon it: a vowel sign goes with its consonant."""
+    signs: list[str] = []
+    for sign in text:
+        if signs and unicodedata.category(sign)[0] == "M":
+            signs[-1] += sign
+        else:
+            signs.append(sign)
+    return signs
+
+
+def _words_of(text: str) -> list[list[str]]:
+    """Return the signs of each word of a text, and whatever stands between words sign by sign.
+
+    In a script without spaces two signs are taken for a word, as most are about so long.
+    """
+    words: list[list[str]] = []
+    before = None
+    for sign in _with_marks(text):
+        has_spaces = is_of_a_word(sign[0]) if _SIGN_OF_A_WORD.match(sign) else None
+        is_full = has_spaces is False and words and len(words[-1]) == 2
+        if has_spaces is None or has_spaces != before or is_full:
+            words.append([])
+        words[-1].append(sign)
+        before = has_spaces
+    return words
 
 
 def _between_placeholders(text: str, change: Callable[[str], str]) -> str:
@@ -109,7 +156,8 @@ def _capitals(source: str, target: str, _: random.Random) -> Both:
 
 
 def _small_letters(source: str, target: str, _: random.Random) -> Both:
-    return _between_placeholders(source, str.lower), target
+    # Small letters of Python leave the dot of the Turkish İ upon its i.
+    return _between_placeholders(source, lambda piece: piece.replace("İ", "i").lower()), target
 
 
 def _title(source: str, target: str, _: random.Random) -> Both:
@@ -200,3 +248,5 @@ SPOILS: dict[str, Callable[[str, str, random.Random], Both]] = {
     "markup": _frame,
 }
 """Ways to spoil a pair, by name."""
+_OF_CAPITALS = ("capitals", "small letters", "title")
+_OF_MARKS = ("no punctuation", "no accents")

@@ -81,6 +81,46 @@ def test_marks_that_make_another_letter_are_no_accents() -> None:
         assert SPOILS["no accents"](text, "", random.Random(1))[0] == bare
 
 
+WITHOUT_CAPITALS = {
+    "ja": "彼は昨日、駅の前で古い友達に会いました。",
+    "zh": "昨天他在车站前面遇到了一位老朋友。",
+    "th": "เมื่อวานนี้เขาพบเพื่อนเก่าที่หน้าสถานีรถไฟ",
+    "hi": "कल वह स्टेशन के सामने एक पुराने मित्र से मिला।",
+    "ar": "التقى أمس بصديق قديم أمام محطة القطار.",
+    "ka": "გუშინ ის სადგურის წინ ძველ მეგობარს შეხვდა.",
+}
+
+
+@pytest.mark.parametrize("text", WITHOUT_CAPITALS.values(), ids=WITHOUT_CAPITALS)
+def test_text_without_capitals_is_spoiled_as_often_as_asked_for(text: str) -> None:
+    noise = InputNoise(1.0, 1)
+    spoiled = [noise.apply(text, text, epoch=0, pair=pair) for pair in range(400)]
+    changed = [each for each in spoiled if each is not None and each[0] != text]
+    assert len(changed) > 340  # all but a few of those that were to get typos
+    assert not any(re.search("[Ა-Ჿ]", each) for each, _ in changed)  # capitals of Georgian
+
+
+@pytest.mark.parametrize("language", ["ja", "zh", "th", "hi"])
+def test_a_typo_leaves_marks_on_their_letters_in_words_without_spaces_too(language: str) -> None:
+    def letters(of: str) -> list[str]:
+        signs: list[str] = []
+        for sign in of:
+            if unicodedata.category(sign)[0] == "M":
+                signs[-1] += sign
+            else:
+                signs.append(sign)
+        return signs
+
+    text = WITHOUT_CAPITALS[language]
+    spoiled = [mistype(text, random.Random(seed)) for seed in range(200)]
+    assert sum(each != text for each in spoiled) > 80
+    assert all(set(letters(each)) <= set(letters(text)) for each in spoiled)
+
+
+def test_small_letters_leave_no_dot_behind() -> None:
+    assert SPOILS["small letters"]("İstanbul", "", random.Random(1))[0] == "istanbul"
+
+
 def test_typos_come_in_about_as_many_words_as_asked_for() -> None:
     text = " ".join(["elefant"] * 5_000)
     changed = sum(word != "elefant" for word in mistype(text, random.Random(1)).split())
