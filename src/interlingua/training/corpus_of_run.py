@@ -43,6 +43,7 @@ __all__ = [
     "languages_of",
     "lock_corpus",
     "read_corpus",
+    "takes_files_otherwise",
 ]
 
 Say = Callable[[str], None]
@@ -418,12 +419,24 @@ def kept_identity(folder: RunFolder) -> dict[str, Any]:
     path = folder.shards / _NAME
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        identity: dict[str, Any] = known["identity"]
+        identity: dict[str, Any] = dict(known["identity"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusError(
             f"{path}: cannot be read ({error}); the command that trained the run writes it anew"
         ) from error
     return identity
+
+
+def takes_files_otherwise(folder: RunFolder, identity: Mapping[str, Any]) -> bool:
+    """Tell whether a run took its files in other numbers, or others of them for training and validation; False if it does not tell.
+
+    How pairs are split off is no matter of files: settings decide it, and earlier versions did it otherwise.
+    """
+    try:
+        before = kept_identity(folder)
+    except CorpusError:
+        return False
+    return any(before.get(part, now) != now for part, now in identity.items() if part != "split")
 
 
 def lock_corpus(

@@ -30,6 +30,7 @@ from interlingua.training.corpus_of_run import (
     changed_since,
     languages_of,
     read_corpus,
+    takes_files_otherwise,
 )
 from interlingua.training.data import TrainingData
 from interlingua.training.directions_of_run import Part, directions_of, tag_ids
@@ -146,13 +147,8 @@ def prepare_locked(
     if not writes and earlier:
         config = earlier  # what the first process chose by its own processor counts for all
     corpus = corpus or read_corpus(config, folder, say, writes=writes)
-    changed = changed_since(folder, corpus.files, corpus.prints)
-    same_corpus = changed == ()
-    if folder.has_checkpoints() and not same_corpus:
-        raise ConfigError(
-            f"{folder.path}: was started with another text than {_in_words(corpus, changed)} now; "
-            "use --fresh to start anew, or another --run-dir"
-        )
+    if folder.has_checkpoints():
+        _refuse_another_text(corpus, folder)
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     if writes:
@@ -248,6 +244,22 @@ def _word_vectors(config: RunConfig, folder: RunFolder) -> Path | None:
     """Return where a run keeps the vectors of words that its embeddings begin as, if any."""
     start = config.start
     return folder.start / NAME if start.source_vectors or start.target_vectors else None
+
+
+def _refuse_another_text(corpus: RunCorpus, folder: RunFolder) -> None:
+    """Raise a ConfigError if a run that has begun would be trained or validated on other pairs."""
+    changed = changed_since(folder, corpus.files, corpus.prints)
+    if changed != ():
+        before = f"another text than {_in_words(corpus, changed)} now"
+    elif takes_files_otherwise(folder, corpus.identity):
+        before = (
+            "these files, but not each as often, or not for the same part (training, validation)"
+        )
+    else:
+        return
+    raise ConfigError(
+        f"{folder.path}: was started with {before}; use --fresh to start anew, or another --run-dir"
+    )
 
 
 def _in_words(corpus: RunCorpus, changed: tuple[Path, ...] | None) -> str:

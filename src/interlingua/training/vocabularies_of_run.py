@@ -9,14 +9,18 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.corpus.statistics import CorpusStatistics
-from interlingua.errors import ConfigError, TrainingError
+from interlingua.errors import ConfigError, ModelError, TrainingError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.answers import choose_answers
 from interlingua.training.automatic import choose_tokenization, most_updates
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
-from interlingua.training.corpus_of_run import RunCorpus, is_locked_to
+from interlingua.training.corpus_of_run import (
+    RunCorpus,
+    is_locked_to,
+    takes_files_otherwise,
+)
 from interlingua.training.directions_of_run import directions_of, symbols_of
 from interlingua.training.fine_tuning import inherit
 from interlingua.training.resuming import earlier_config
@@ -43,21 +47,27 @@ def vocabularies_of_run(
 ) -> tuple[RunConfig, TokenizerPair, list[str]]:
     """Return the tokenizers, the configuration with all that they decide, and the reasons of what was chosen.
 
-    Without ``writes`` those are read that another process has prepared.
+    Without ``writes`` those are read that another process has prepared, and those of a run that has begun are never learnt again.
 
     Raises:
         ConfigError: what is asked for does not fit the model that the run begins with.
+        ModelError: the run has begun, and its tokenizers are gone.
         TrainingError: without ``writes``, nothing is prepared.
     """
+    has_begun = folder.has_checkpoints()
+    if has_begun and not folder.tokenizer.exists():
+        raise ModelError(
+            f"{folder.tokenizer}: is gone, and the run learnt with it; copy its files from {folder.model}, or use --fresh to start anew"
+        )
     if start and start.is_whole:
         return *_take_tokenizers(config, folder, corpus, start, say, writes=writes), []
     borrowed = None
-    if start and not folder.has_checkpoints():
+    if start and not has_begun:
         borrowed = encoder_tokenizer(start)
         config = fit_to_encoder(config, start, borrowed)
     updates = most_updates(config, statistics, on_gpu=device.type == "cuda")
     config, reasons = _choose_tokens(config, corpus, statistics, updates)
-    is_there = _has_them_of(config, folder, corpus)
+    is_there = has_begun or _has_them_of(config, folder, corpus)
     if is_there and not (borrowed and writes):
         return config, TokenizerPair.load(folder.tokenizer), reasons
     if not writes:
@@ -76,6 +86,7 @@ def _has_them_of(config: RunConfig, folder: RunFolder, corpus: RunCorpus) -> boo
         earlier is not None
         and folder.tokenizer.exists()
         and is_locked_to(folder, corpus.files, corpus.prints)
+        and not takes_files_otherwise(folder, corpus.identity)
         and _tokens_follow_from(earlier) == _tokens_follow_from(config)
     )
 

@@ -1,6 +1,8 @@
 """A run before its first update: what is read, what is kept, what is done once only."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from interlingua.batching.encoding import Encoder
 from interlingua.batching.shard_writer import EncodedChunk
 from interlingua.batching.shards import open_shards
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.config_files import save_config
 from interlingua.corpus import scan
 from interlingua.corpus.fingerprint import FileState
 from interlingua.corpus.lines import read_lines
@@ -24,7 +27,7 @@ from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.scan import Chunk
 from interlingua.corpus.split import split_validation
-from interlingua.errors import ConfigError, CorpusError, TrainingError
+from interlingua.errors import ConfigError, CorpusError, ModelError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run, shards_of_run, vocabularies_of_run
 from interlingua.training.prepare import Prepared, prepare, prepare_locked, run_dir_of
@@ -172,6 +175,64 @@ def test_a_changed_corpus_of_the_same_size_and_date_is_read_again(
     path.write_text(path.read_text().replace("neun", "nein"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(ConfigError, match="was started with another text"):
+        prepare(config)
+
+
+def begin(prepared: Prepared) -> None:
+    (prepared.folder.checkpoints / "step-1").mkdir(parents=True)
+
+
+def taken_twice(config: RunConfig) -> RunConfig:
+    files = {"source": config.corpus.source * 2, "target": config.corpus.target * 2}
+    return with_values(config, {"corpus": files})
+
+
+@pytest.mark.parametrize("how", ["twice", "for validation too"])
+def test_the_same_files_taken_otherwise_are_another_text(config: RunConfig, how: str) -> None:
+    first, _ = heard(config)
+    begin(first)
+    before = state_of(first.folder.tokenizer)
+    held_back = {"valid_source": config.corpus.source, "valid_target": config.corpus.target}
+    other = taken_twice(config) if how == "twice" else with_values(config, {"corpus": held_back})
+    with pytest.raises(ConfigError, match="these files, but not each as often, or not for the"):
+        prepare(other)
+    assert state_of(first.folder.tokenizer) == before
+
+
+def test_how_a_run_took_its_files_is_not_held_against_it_where_it_does_not_tell(
+    config: RunConfig,
+) -> None:
+    first, _ = heard(config)
+    begin(first)
+    kept = first.folder.shards / "corpus.json"
+    known = json.loads(kept.read_text())
+    known["identity"]["split"] = [None, 1]  # as an earlier version did
+    for text in (json.dumps(known), "{}", '{"identity": 7}'):
+        kept.write_text(text)
+        assert ids_of(heard(config)[0]) == ids_of(first)
+    kept.unlink()
+    assert ids_of(heard(config)[0]) == ids_of(first)
+
+
+def test_files_taken_twice_make_another_vocabulary(config: RunConfig) -> None:
+    first = tokenizer_of(config)
+    twice = taken_twice(config)
+    again = tokenizer_of(twice)
+    other = config.corpus.source[0].with_name("other")
+    assert again == tokenizer_of(twice.model_copy(update={"run_dir": other}))
+    assert again != first
+
+
+def test_the_vocabulary_of_a_run_that_has_begun_is_not_learnt_again(config: RunConfig) -> None:
+    first, _ = heard(config)
+    begin(first)
+    left_open = with_values(first.config, {"tokenization": {"shared": None}})  # an earlier version
+    save_config(left_open, first.folder.config)
+    before = state_of(first.folder.tokenizer)
+    heard(config)
+    assert state_of(first.folder.tokenizer) == before
+    shutil.rmtree(first.folder.tokenizer)
+    with pytest.raises(ModelError, match="tokenizer: is gone, and the run learnt with it; copy"):
         prepare(config)
 
 
