@@ -288,11 +288,36 @@ def test_a_trained_model_without_checkpoints_is_not_written_over(
     status, line = refused(f"{TRAIN} --training.steps 12", capsys)
     assert (status, "holds a trained model, and no checkpoints" in line) == (2, True)
     assert {path: path.read_bytes() for path in kept} == kept
-    # Whoever was killed between the first validation and its checkpoint begins again.
-    first = Path("run/metrics.jsonl").read_text().partition('"step": 8')[0].splitlines()[:-1]
-    write_text("run/metrics.jsonl", first)
+
+
+@pytest.mark.parametrize("lost", ["removed", "renamed"])
+def test_a_model_of_one_validation_is_not_written_over_either(
+    begun: Path, lost: str, capsys: Capture
+) -> None:
+    once = f"{TRAIN} --training.validate-every 100 --training.steps 12"
+    run(f"{once} --fresh")
+    (only,) = Path("run/checkpoints").iterdir()
+    only.rename("step-12" if lost == "removed" else "run/checkpoints/step-12.old")
+    kept = {p: p.read_bytes() for p in (Path("run/metrics.jsonl"), *Path("run/model").iterdir())}
+    status, line = refused(once, capsys)
+    assert (status, "holds a trained model, and no checkpoints" in line) == (2, True)
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_a_run_that_ended_between_its_first_model_and_checkpoint_begins_again(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise OutputError("as if it had been killed here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "save", ended)
+        assert main(f"{TRAIN} --training.steps 12 --fresh".split()) == 6
+    assert Path("run/model/model.safetensors").exists()
+    assert steps() == []
     run(f"{TRAIN} --training.steps 12")
-    assert steps()[-1] == 12
+    assert [path.name for path in Path("run/checkpoints").iterdir()].count("none-yet") == 0
+    assert steps() == [4, 8, 12]
 
 
 def test_where_a_run_computes_is_kept_where_nothing_is_said(begun: Path) -> None:

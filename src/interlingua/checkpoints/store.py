@@ -1,7 +1,8 @@
 """The checkpoints of a run: ``checkpoints/step-N/``, each whole or absent, the newest few kept.
 
 A checkpoint is a folder of safetensors and one ``state.json``; it counts only if its manifest holds, so that a
-killed run falls back on the one before. One that was written because a run was stopped between two validations is
+killed run falls back on the one before. A note (``none-yet``) tells that what training has left elsewhere came before any of
+them, and not after they were lost; the first one takes it away. One that was written because a run was stopped between two validations is
 passing: it holds the place until the next one is written, and takes no place from those of validations, so that a run
 that was stopped keeps, and averages, the same checkpoints as a run that was not.
 """
@@ -19,11 +20,12 @@ from torch import Tensor
 from interlingua.checkpoints.manifest import MANIFEST, check_manifest, read_back, write_manifest
 from interlingua.checkpoints.weights import read_tensors, write_tensors
 from interlingua.errors import ModelError, OutputError
-from interlingua.files import remove_folder, replace_folder
+from interlingua.files import remove_folder, replace_folder, write_text
 
-__all__ = ["Checkpoint", "CheckpointStore"]
+__all__ = ["Checkpoint", "CheckpointStore", "checkpoint_steps"]
 
 _WEIGHTS, _MOMENTS, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+_NONE_YET = "none-yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Checkpoint:
     weights: dict[str, Tensor]
     moments: dict[str, Tensor]
     state: dict[str, Any]
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """Return the steps that have a checkpoint in ``folder``, whole or not, oldest first."""
+    if not folder.is_dir():
+        return []
+    matches = (re.fullmatch(r"step-(\d+)", path.name) for path in folder.iterdir())
+    return sorted(int(match[1]) for match in matches if match)
 
 
 class CheckpointStore:
@@ -70,8 +80,24 @@ class CheckpointStore:
             write_manifest(new)
         self._known_whole.add(step)
         with contextlib.suppress(OSError):  # what cannot be dropped now, a later save drops
+            (self.folder / _NONE_YET).unlink(missing_ok=True)
             self._drop_the_oldest()
         return path
+
+    def note_if_none(self) -> None:
+        """Note that there is no checkpoint yet, if there is none.
+
+        Raises:
+            OutputError: the place cannot be written.
+        """
+        if not self.steps():
+            write_text(
+                self.folder / _NONE_YET, "The run had a model before its first checkpoint.\n"
+            )
+
+    def had_none(self) -> bool:
+        """Tell whether there is no checkpoint because there was never one, as far as is noted."""
+        return not self.steps() and (self.folder / _NONE_YET).exists()
 
     def path(self, step: int) -> Path:
         """Return the folder of the checkpoint at ``step``, there or not."""
@@ -79,10 +105,7 @@ class CheckpointStore:
 
     def steps(self) -> list[int]:
         """Return the steps that have a folder, oldest first."""
-        if not self.folder.is_dir():
-            return []
-        matches = (re.fullmatch(r"step-(\d+)", p.name) for p in self.folder.iterdir())
-        return sorted(int(match[1]) for match in matches if match)
+        return checkpoint_steps(self.folder)
 
     def whole_steps(self) -> list[int]:
         """Return the steps whose checkpoint is whole, oldest first; every byte of them is read."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from interlingua.checkpoints.store import CheckpointStore
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
@@ -132,17 +133,14 @@ def _asks_for_steps(asked: TrainingConfig, changed: Container[str]) -> bool:
 def refuse_to_overwrite(folder: RunFolder) -> None:
     """Refuse to begin anew over a model that was trained here, when all checkpoints that training could go on from are gone.
 
+    A run that was killed between its first model and its first checkpoint has left a note of it, and begins again.
+
     Raises:
-        ConfigError: the record tells of more than the first validation, after which a checkpoint is written.
+        ConfigError: there is a model, and no such note.
     """
     if folder.has_checkpoints() or not folder.model.exists():
         return
-    try:
-        records = [json.loads(line) for line in folder.metrics.read_text("utf-8").splitlines()]
-        validated = {each["step"] for each in records if each["kind"] == "validation"}
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if len(validated) > 1:
+    if not CheckpointStore(folder.checkpoints, keep=1).had_none():
         raise ConfigError(
             f"{folder.path}: holds a trained model, and no checkpoints to go on from; put them back, or use --fresh, which starts anew "
             "and keeps this run under another name, or use another --run-dir"

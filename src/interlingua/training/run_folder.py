@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from interlingua import __version__
+from interlingua.checkpoints.store import checkpoint_steps
 from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.files import clear_left_overs, hold_folder, write_text
 
@@ -57,7 +58,7 @@ class RunFolder:
 
     def has_checkpoints(self) -> bool:
         """Tell whether training has begun here."""
-        return self.checkpoints.is_dir() and any(self.checkpoints.glob("step-*"))
+        return bool(checkpoint_steps(self.checkpoints))
 
     def is_run(self) -> bool:
         """Tell whether this is a run, or nothing yet, and not a folder with other things in it."""

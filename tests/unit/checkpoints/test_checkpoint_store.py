@@ -187,3 +187,15 @@ def test_a_file_where_the_checkpoints_belong_is_told_at_once(tmp_path: Path) -> 
     place.touch()
     with pytest.raises(OutputError, match="is a file where the checkpoints belong"):
         CheckpointStore(place, keep=1)
+
+
+def test_a_note_tells_checkpoints_that_never_were_from_those_that_are_gone(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "checkpoints", keep=3)
+    assert not store.had_none()
+    store.note_if_none()
+    assert store.had_none()
+    path = save(store, 1, 1.0)
+    store.note_if_none()
+    assert [each.name for each in store.folder.iterdir()] == ["step-1"]
+    path.rename(path.with_name("step-1.old"))
+    assert not store.had_none()
