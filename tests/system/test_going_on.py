@@ -68,6 +68,44 @@ def test_a_configuration_that_was_edited_in_the_run_is_refused_with_both_values(
     assert {p: p.read_bytes() for p in Path("run").rglob("*.*") if p.is_file()} == before
 
 
+@pytest.mark.parametrize(
+    ("setting", "other"),
+    [
+        ("weights = [1.0, 2.0]", "weights = [0.25, 10.0]"),
+        ('tags = ["", "<bt>"]', 'tags = ["<bt>", ""]'),
+        ('freeze = ["encoder.*"]', "freeze = []"),
+    ],
+)
+def test_an_edited_mixture_or_start_is_refused_with_both_values(
+    begun: Path, setting: str, other: str, capsys: Capture
+) -> None:
+    flags = (
+        "--corpus.weights 1,2 --corpus.tags ,<bt> --start.init-from run --start.freeze encoder.* "
+        f"--training.validate-every 4 --training.steps 4 {REPEATABLE} --run-dir mixed"
+    )
+    run(f"train --source text.en text.en --target text.fr text.fr {flags}")
+    config = Path("mixed/config.toml")
+    text = config.read_text(encoding="utf-8")
+    assert text.count(f"\n{setting}\n") == 1
+    config.write_text(text.replace(setting, other), encoding="utf-8")
+    status, line = refused("train mixed/config.toml --training.steps 8", capsys)
+    (name, was), now = setting.split(" = "), other.split(" = ")[1]
+    told = f"{name} is {now}, and the run was started with {was}".replace('"', "'")
+    assert (status, told in line) == (2, True)
+
+
+def test_a_run_of_an_earlier_version_that_kept_less_goes_on_as_the_same_run(begun: Path) -> None:
+    folder = RunFolder(Path("run"))
+    (known,) = folder.read_settings()
+    whole = dict(known["fixed"])
+    for name in ("corpus.weights", "corpus.tags", "start.freeze"):
+        del known["fixed"][name]
+    write_text("run/settings.jsonl", [json.dumps(known)])
+    run(f"{TRAIN} --training.steps 8")
+    (kept,) = folder.read_settings()
+    assert (kept["after"], kept["fixed"]) == (0, whole)
+
+
 def test_a_tokenizer_that_changed_or_is_gone_is_refused(begun: Path, capsys: Capture) -> None:
     path = Path("run/tokenizer/tokenizer.json")
     if not path.exists():

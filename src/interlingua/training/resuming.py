@@ -40,8 +40,13 @@ _NEVER_TYPED = {
 """Settings that all stand together only in the file that a run has written itself."""
 _OF_THE_MACHINE = ("threads", "device", "worker_timeout")
 """What has to be known before a run can be looked into."""
-_OF_THE_TEXT = ("noise", "denoise", "denoise_span", "denoise_reach", "mask", "valid_size")
+_OF_THE_TEXT = (
+    *("weights", "temperature", "tags", "directions", "valid_directions", "valid_size"),
+    *("noise", "denoise", "denoise_span", "denoise_reach", "mask"),
+)
 """Settings of the corpus that its files do not tell."""
+_OF_THE_START = ("freeze", "lora_rank", "lora_alpha", "lora_on")
+"""Settings of the start that decide what is trained at all."""
 
 
 def earlier_config(folder: RunFolder) -> RunConfig | None:
@@ -151,11 +156,11 @@ def fixed_settings(config: RunConfig, folder: RunFolder) -> dict[str, Any]:
     """Return what no update of a run may change: settings by their full names, and the checksum of each file of its tokenizers."""
     tree = config.model_dump(mode="json")
     training = {name: value for name, value in tree["training"].items() if name not in MAY_CHANGE}
-    corpus = {name: tree["corpus"][name] for name in _OF_THE_TEXT}
     sections = {
         **{name: tree[name] for name in ("tokenization", "batching", "model")},
         "training": training,
-        "corpus": corpus,
+        "corpus": {name: tree["corpus"][name] for name in _OF_THE_TEXT},
+        "start": {name: tree["start"][name] for name in _OF_THE_START},
     }
     files = folder.tokenizer_checksums()
     return {

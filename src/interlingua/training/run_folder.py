@@ -150,10 +150,9 @@ class RunFolder:
         """Record by what settings, and where, training goes on after update ``step``, if that has changed.
 
         ``config.toml`` and ``environment.json`` tell the newest; these lines tell those of every update. ``fixed`` is what no
-        update may change.
+        update may change; of a run of an earlier version more may be told of it now.
         """
         now = {
-            "fixed": fixed,
             "training": {name: training[name] for name in training.keys() - _OF_NO_LOSS},
             "environment": {name: environment[name] for name in MACHINE},
         }
@@ -162,8 +161,11 @@ class RunFolder:
         except ModelError:
             every = []
         before = [each for each in every if each["after"] < step]
-        is_same = before and {name: before[-1].get(name) for name in now} == now
-        kept = before if is_same else [*before, {"after": step, **now}]
+        if before and {name: before[-1].get(name) for name in now} == now:
+            after = before.pop()["after"]
+        else:
+            after = step
+        kept = [*before, {"after": after, "fixed": fixed, **now}]
         if kept != every:  # what was recorded since came to no update that is kept
             lines = [json.dumps(each, sort_keys=True) for each in kept]
             write_text(self.settings, "".join(f"{line}\n" for line in lines))
