@@ -94,11 +94,27 @@ def test_an_edited_mixture_or_start_is_refused_with_both_values(
     assert (status, told in line) == (2, True)
 
 
+def test_the_languages_of_a_run_stay_what_they_were(begun: Path, capsys: Capture) -> None:
+    more = f"{TRAIN} --training.steps 12"
+    status, line = refused(f"{more} --target-lang zh", capsys)
+    assert (status, "was started with corpus.target_lang = fr, not zh" in line) == (2, True)
+    for name in ("text.en", "text.fr"):
+        Path(name).rename(f"{name}.txt")  # which tells no language, as the run knows its own
+    moved = more.replace("text.en", "text.en.txt").replace("text.fr", "text.fr.txt")
+    run(f"{moved} --source-lang en")
+    config = Path("run/config.toml")
+    edited = config.read_text().replace('target_lang = "fr"', 'target_lang = "zh"')
+    config.write_text(edited)
+    status, line = refused(f"{moved} --training.steps 16", capsys)
+    told = "target_lang is zh, and the run was started with fr"
+    assert (status, told in line) == (2, True)
+
+
 def test_a_run_of_an_earlier_version_that_kept_less_goes_on_as_the_same_run(begun: Path) -> None:
     folder = RunFolder(Path("run"))
     (known,) = folder.read_settings()
     whole = dict(known["fixed"])
-    for name in ("corpus.weights", "corpus.tags", "start.freeze"):
+    for name in ("corpus.weights", "corpus.tags", "corpus.source_lang", "start.freeze"):
         del known["fixed"][name]
     write_text("run/settings.jsonl", [json.dumps(known)])
     run(f"{TRAIN} --training.steps 8")

@@ -272,14 +272,22 @@ def _in_words(corpus: RunCorpus, changed: tuple[Path, ...] | None) -> str:
 
 
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
-    """Raise a ConfigError if the epochs of a run that has begun would hold something else."""
-    mixed = ("weights", "temperature", "tags", "directions", "valid_directions")
-    for name in (*mixed, "noise", "denoise", "denoise_span", "denoise_reach", "mask"):
+    """Raise a ConfigError if the epochs of a run that has begun would hold something else, or text of other languages."""
+    before, now = _with_languages(before), _with_languages(now)
+    mixed = ("weights", "temperature", "tags")
+    languages = ("directions", "valid_directions", "source_lang", "target_lang")
+    for name in (*languages, *mixed, "noise", "denoise", "denoise_span", "denoise_reach", "mask"):
         if getattr(before, name) != getattr(now, name):
             raise ConfigError(
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
                 f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
             )
+
+
+def _with_languages(corpus: CorpusConfig) -> CorpusConfig:
+    """Return ``corpus`` with the languages that it has where none were given."""
+    source_lang, target_lang = languages_of(corpus)
+    return corpus.model_copy(update={"source_lang": source_lang, "target_lang": target_lang})
 
 
 def _choose_rest(
@@ -325,9 +333,7 @@ def _choose_rest(
             architecture_of(config.model)
     except ValueError as error:
         raise ConfigError(f"[model]: {error}") from error
-    source_lang, target_lang = languages_of(config.corpus)
-    languages = {"source_lang": source_lang, "target_lang": target_lang}
-    update = {"run_dir": folder.path, "corpus": config.corpus.model_copy(update=languages)}
+    update = {"run_dir": folder.path, "corpus": _with_languages(config.corpus)}
     return config.model_copy(update=update), reasons
 
 

@@ -41,7 +41,8 @@ _NEVER_TYPED = {
 _OF_THE_MACHINE = ("threads", "device", "worker_timeout")
 """What has to be known before a run can be looked into."""
 _OF_THE_TEXT = (
-    *("weights", "temperature", "tags", "directions", "valid_directions", "valid_size"),
+    *("source_lang", "target_lang", "directions", "valid_directions", "valid_size"),
+    *("weights", "temperature", "tags"),
     *("noise", "denoise", "denoise_span", "denoise_reach", "mask"),
 )
 """Settings of the corpus that its files do not tell."""
