@@ -14,6 +14,7 @@ import pytest
 import torch
 from interruption import outcome
 from small_runs import REPEATABLE, refused, run, sentences, write_text
+from torch.distributed import TCPStore
 
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.cli import main
@@ -108,6 +109,34 @@ def test_the_languages_of_a_run_stay_what_they_were(begun: Path, capsys: Capture
     status, line = refused(f"{moved} --training.steps 16", capsys)
     told = "target_lang is zh, and the run was started with fr"
     assert (status, told in line) == (2, True)
+
+
+def test_one_that_torchrun_starts_anew_sets_the_earlier_run_aside_if_none_before_it_did(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_by_torchrun = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(kept_by_torchrun.port)}
+    launch = {"RANK": "0", "WORLD_SIZE": "1", "TORCHELASTIC_USE_AGENT_STORE": "True", **address}
+    for name, value in launch.items():
+        monkeypatch.setenv(name, value)
+
+    def start(number: int, steps: int) -> int:
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(number))
+        return main(f"{TRAIN} --training.steps {steps} --fresh".split())
+
+    with monkeypatch.context() as patch:
+        patch.setattr("interlingua.training.run.read_corpus", died)
+        assert start(0, 4) != 0
+    assert steps() == [4, 8]
+    assert start(1, 4) == 0
+    assert steps() == [4]
+    assert start(2, 12) == 0
+    assert steps() == [4, 8, 12]
+    assert sorted(path.name for path in begun.glob("run*")) == ["run", "run.1"]
+
+
+def died(*_: object, **__: object) -> None:
+    raise RuntimeError("as if it had been killed here")
 
 
 def test_a_run_of_an_earlier_version_that_kept_less_goes_on_as_the_same_run(begun: Path) -> None:

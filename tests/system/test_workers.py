@@ -612,6 +612,32 @@ def test_a_killed_process_ends_the_other_and_the_same_command_ends_as_if_nothing
     assert differences(run, untouched) == []
 
 
+LOST_AT_ONCE = """
+import os
+import sys
+from interlingua.cli import main
+from interlingua.training.workers import is_restarted
+
+if os.environ["RANK"] == "1" and not is_restarted():
+    sys.exit(1)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_lost_before_a_fresh_run_began_does_not_lead_into_the_earlier_one(
+    tmp_path: Path, corpus: list[str]
+) -> None:
+    run = tmp_path / "run"
+    arguments = [*corpus, "--run-dir", str(run)]
+    assert train(1, *arguments).returncode == 0
+    before = outcome(run)
+    told = run_script(LOST_AT_ONCE, 2, "train", *arguments, *CONFIG, "--fresh", restarts=1).stderr
+    assert "continues after step" not in told
+    assert outcome(tmp_path / "run.1")["metrics.jsonl"] == before["metrics.jsonl"]
+    assert (run / "model/model.safetensors").exists()
+
+
 @pytest.mark.slow
 def test_a_hung_process_is_noticed(tmp_path: Path, corpus: list[str]) -> None:
     run = tmp_path / "run"

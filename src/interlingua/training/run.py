@@ -54,7 +54,7 @@ from interlingua.training.starting import Start, take_weights
 from interlingua.training.stopping import StopSignal, listen_for_stop
 from interlingua.training.validation import Validation, Validator, read_validation
 from interlingua.training.word_vectors import take_word_vectors
-from interlingua.training.workers import ALONE, Workers, is_restarted, join_workers
+from interlingua.training.workers import ALONE, Workers, join_workers
 from interlingua.translator import Translator
 
 __all__ = ["TrainResult", "train", "train_again"]
@@ -105,7 +105,7 @@ def train(
         TrainingError: a loss that is not a number, another trainer in the same folder.
     """
     folder = RunFolder(run_dir_of(config))
-    fresh = fresh and not is_restarted()
+    moved = f"{folder.path.absolute()}: the earlier run is set aside"
     machine = config.training if fresh else machine_of(config, folder)
     prepare_cpu(machine.threads)
     device = choose_device(machine.device)
@@ -115,7 +115,8 @@ def train(
         progress = TrainingProgress(console or Console(stderr=True))
         with ExitStack() as held:
             with workers.first_alone():  # it prepares the corpus
-                fresh = fresh and workers.is_first
+                # Once a launch: the run that those lost had begun anew is the one to go on with.
+                fresh = fresh and workers.is_first and not workers.is_noted(moved)
                 if not fresh:
                     config = resumed_config(config, folder)
                 start = open_start(config, folder, fresh=fresh, build_model=build_model)
@@ -126,8 +127,10 @@ def train(
                         config, folder, progress.say, writes=workers.is_first, fresh=fresh
                     )
                 )
-                if fresh and (old := set_aside(folder.path)):
-                    progress.say(f"{folder.path}: the earlier run is now {old}")
+                if fresh:
+                    if old := set_aside(folder.path):
+                        progress.say(f"{folder.path}: the earlier run is now {old}")
+                    workers.note(moved)
                 if workers.is_first:
                     held.enter_context(folder.locked())
                 prepared = prepare_locked(

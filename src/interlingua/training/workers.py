@@ -39,6 +39,8 @@ class Workers:
     size: int = 1
     patience: float = 1800.0
     """Seconds after which a process that says nothing is given up."""
+    launch: Store | None = None
+    """What torchrun keeps, also while it starts lost processes anew; none of a process that was started by itself."""
 
     @property
     def is_first(self) -> bool:
@@ -84,6 +86,15 @@ class Workers:
         told = [what]
         distributed.broadcast_object_list(told, src=0)
         return told[0]
+
+    def note(self, what: str) -> None:
+        """Tell whoever torchrun starts in the place of these processes that ``what`` is done."""
+        if self.launch is not None:
+            self.launch.set(what, "done")
+
+    def is_noted(self, what: str) -> bool:
+        """Tell whether those in whose place these were started have noted ``what``; where no notes are kept, all is taken for done."""
+        return is_restarted() and (self.launch is None or self.launch.check([what]))
 
     @contextmanager
     def first_alone(self) -> Iterator[None]:
@@ -141,17 +152,20 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
         TrainingError: another process is gone.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
+    keeps_notes = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     if size == 1:
-        yield ALONE
+        launch = _store_of_launch(timedelta(seconds=patience)) if keeps_notes else None
+        yield Workers(launch=launch)
         return
     kind = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     try:
-        store = _store_of_this_start(size, timedelta(seconds=patience))
+        launch = _store_of_launch(timedelta(seconds=patience))
+        store = _store_of_this_start(size, launch)
         rank = int(os.environ["RANK"])
         distributed.init_process_group(
             kind, store=store, rank=rank, world_size=size, timeout=timedelta(seconds=patience)
         )
-        yield Workers(rank, size, patience)
+        yield Workers(rank, size, patience, launch if keeps_notes else None)
     except (RuntimeError, distributed.DistError) as error:
         if not isinstance(error, distributed.DistError) and "gloo" not in str(error).lower():
             raise
@@ -164,13 +178,18 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
             distributed.destroy_process_group()
 
 
-def _store_of_this_start(size: int, patience: timedelta) -> Store:
+def _store_of_launch(patience: timedelta) -> Store:
+    """Return what all processes of a launch read and write, whenever they were started."""
+    store: Store = next(rendezvous("env://", timeout=patience))[0]
+    return store
+
+
+def _store_of_this_start(size: int, store: Store) -> Store:
     """Return where the processes tell each other their addresses.
 
     ``torchrun`` keeps it when it starts lost processes anew, so that the quicker one would find where the slower one listened before it
     died. All processes of one machine know the same number of restarts, and look under that; several machines count for themselves.
     """
-    store, *_ = next(rendezvous("env://", timeout=patience))
     if int(os.environ.get("LOCAL_WORLD_SIZE", "0")) < size:
         return store
     return PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
