@@ -10,9 +10,14 @@ import pytest
 
 from interlingua.cli import main
 from interlingua.config import RunConfig
+from interlingua.config_files import load_config, save_config
+from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.training import lasting
+from interlingua.training.corpus_of_run import lock_corpus
 from interlingua.training.lasting import OldText, _draw, _weights, find_old_text
+from interlingua.training.run_folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
 NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
@@ -79,7 +84,7 @@ def test_what_cannot_be_adapted_is_refused_at_once(place: Path, capsys: Capture)
     for output in ("base", ".", "train.ro"):
         refused(6, f"error: {output}: ", "base", "--output", output)
     Path("valid.en").unlink()
-    refused(2, "valid.en: the run learnt from it, and it is gone", "base")
+    refused(2, "valid.en: the run learnt from it, and it is not there; run this where", "base")
     assert main(["correct", "base", "--remove", "unu doi"]) == 0
     refused(3, "holds no correction of ro-en", "base")
     assert not Path("base/corrections/adapter").exists()
@@ -117,6 +122,38 @@ def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
     assert weights == (25.0, 0.5, 0.25)  # a thousand old pairs, and one of five is a correction
     given = OldText((Path("synthetic.ro"),), (Path("synthetic.en"),), (), ())
     assert find_old_text(Path("base"), given, Path("told")).held_sources == old.held_sources
+    shutil.copy("packed.ro.gz", "packed.en.gz")
+    with pytest.raises(CorpusError, match=r"packed\.en\.gz: is not the text that base was trained"):
+        find_old_text(Path("base"), OldText((), (), (), ()), Path("told"))
+
+
+@pytest.mark.parametrize("changed", ["train.en", "valid.ro"])
+def test_another_text_by_the_name_of_what_a_run_learnt_from_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("train", pairs_of(2))
+    write("valid", pairs_of(1))
+    files = [Path(f"{part}.{side}") for part in ("train", "valid") for side in ("ro", "en")]
+    keys = ("source", "target", "valid_source", "valid_target")
+    named = {f"corpus.{key}": str(file) for key, file in zip(keys, files, strict=True)}
+    run, nothing = RunFolder(Path("run")), OldText((), (), (), ())
+    run.path.mkdir()
+    save_config(load_config(None, named), run.config)
+    lock_corpus(run, files, fingerprint(files))
+    assert find_old_text(run.path, nothing, tmp_path).sources == (Path("train.ro"),)
+    Path(changed).write_text(Path(changed).read_text() + "\n")
+    with pytest.raises(CorpusError, match=f"{changed}: is not the text that run was trained on"):
+        find_old_text(run.path, nothing, tmp_path)
+    # Nobody asks for text that is replaced by other.
+    sides = (Path("x.ro"),), (Path("x.en"),)
+    given = OldText((), (), *sides) if "valid" in changed else OldText(*sides, (), ())
+    find_old_text(run.path, given, tmp_path)
+    Path(changed).unlink()
+    with pytest.raises(
+        ConfigError, match=f"{changed}: the run learnt from it, and it is not there"
+    ):
+        find_old_text(run.path, nothing, tmp_path)
 
 
 def test_of_a_large_text_a_part_is_replayed_as_often_as_the_whole_would_be(tmp_path: Path) -> None:

@@ -23,14 +23,15 @@ from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader
 from interlingua.corpus.lines import write_lines
-from interlingua.corpus.packed import is_packed
+from interlingua.corpus.packed import STANDARD_INPUT, is_packed
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.directions import Direction, in_words
-from interlingua.errors import ConfigError, OutputError
+from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import hold_folder, remove_folder
 from interlingua.training.corpus_of_run import languages_of, read_corpus
 from interlingua.training.directions_of_run import directions_of
+from interlingua.training.locked_text import holds_still, locked_text
 from interlingua.training.run import TrainResult, train
 from interlingua.training.run_folder import RunFolder
 
@@ -87,9 +88,9 @@ def find_old_text(
     ``known`` are the directions of a model that has several.
 
     Raises:
-        ConfigError: it is a model folder without its run, or the text of the run is gone; or the names of given files do not tell a
-            direction where one must be told.
-        CorpusError: the text of the run cannot be used any more.
+        ConfigError: it is a model folder without its run, or the text of the run is not there; or the names of given files do not tell
+            a direction where one must be told.
+        CorpusError: the text of the run cannot be used any more, as it is another one now.
         OutputError: the place cannot be written.
     """
     run = model.parent if model.name == "model" and not (model / "config.toml").exists() else model
@@ -109,21 +110,14 @@ def find_old_text(
             f"{model}: is not a run, so that its text is not known; give some to replay, --source and --target, and some "
             "to test on, --keep-source and --keep-target"
         )
-    found = _text_of(config, RunFolder(run), place)
-    old = replace(
+    found = _text_of(config, RunFolder(run), given, place)
+    return replace(
         found if not given.sources else given,
         noise=given.noise,
         sampling=given.sampling,
         held_sources=given.held_sources or found.held_sources,
         held_targets=given.held_targets or found.held_targets,
     )
-    for file in (*old.sources, *old.targets, *old.held_sources, *old.held_targets):
-        if not file.is_file():
-            raise ConfigError(
-                f"{file}: the run learnt from it, and it is gone; give text: --source, --target, --keep-source, "
-                "--keep-target"
-            )
-    return old
 
 
 def _told_by(
@@ -142,8 +136,10 @@ def _told_by(
     return tuple(found)
 
 
-def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
+def _text_of(config: RunConfig, run: RunFolder, given: OldText, place: Path) -> OldText:
+    """Return the text of a run; of what is ``given`` anyway nobody asks whether it is there."""
     corpus = config.corpus
+    locked = locked_text(run, config)
     named = (*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target)
     is_named = corpus.source and corpus.valid_source and not corpus.pairs
     directions = directions_of(corpus)
@@ -157,7 +153,10 @@ def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
     if is_named and not directions and not any(p.is_file() and is_packed(p) for p in named):
         old = (corpus.source, corpus.target)
         held = (corpus.valid_source, corpus.valid_target)
+        read = [*(() if given.sources else old), *(() if given.held_sources else held)]
+        _refuse_other_text([path for side in read for path in side], locked, run)
     else:
+        _refuse_other_text([path for path in locked if str(path) != STANDARD_INPUT], locked, run)
         text = read_corpus(config, run, lambda _: None, writes=False)
         own = Direction(*languages_of(corpus))
         old = _write(text.training, place, "adaptation.old", directions or own)
@@ -166,6 +165,18 @@ def _text_of(config: RunConfig, run: RunFolder, place: Path) -> OldText:
     return replace(
         mixture, sources=old[0], targets=old[1], held_sources=held[0], held_targets=held[1]
     )
+
+
+def _refuse_other_text(files: Sequence[Path], locked: Mapping[Path, str], run: RunFolder) -> None:
+    """Refuse files by names of a run that are not there, or hold something else than the run learnt from."""
+    instead = "run this where train was run, or give text: --source, --target, --keep-source, --keep-target"
+    for file in files:
+        if not file.is_file():
+            raise ConfigError(f"{file}: the run learnt from it, and it is not there; {instead}")
+        if not holds_still(file, locked.get(file)):
+            raise CorpusError(
+                f"{file}: is not the text that {run.path} was trained on, by the SHA-256 in {run.corpus_lock}; {instead}"
+            )
 
 
 def _write(

@@ -16,10 +16,10 @@ from rich.console import Console
 
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TrainingConfig
-from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, CorpusError, ModelError
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.model.building import build_encoder_decoder
+from interlingua.training.locked_text import holds_still, locked_text
 from interlingua.training.meter import LOG_EVERY
 from interlingua.training.prepare import Prepared, reopen
 from interlingua.training.progress import TrainingProgress
@@ -245,34 +245,16 @@ def check_text(folder: RunFolder, config: RunConfig) -> list[str]:
     Raises:
         CorpusError: a file is there and holds something else, or the lock cannot be read.
     """
-    try:
-        locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
-        files = {name: entry["sha256"] for name, entry in locked.items()}
-        for entry in locked.values():
-            files |= {each["path"]: each["sha256"] for each in entry.get("unpacked_from", ())}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorpusError(
-            f"{folder.corpus_lock}: cannot be read ({error}); take a whole copy of the run"
-        ) from error
     gone = []
-    for name, sha256 in files.items():
-        path = _place_now(name, folder, config)
+    for path, sha256 in locked_text(folder, config).items():
         if not path.is_file():
-            gone.append(name)
-        elif fingerprint([path])[path.as_posix()]["sha256"] != sha256:
+            gone.append(path)
+        elif not holds_still(path, sha256):
             raise CorpusError(
                 f"{path}: is not the text that {folder.path} was trained on, by the SHA-256 in {folder.corpus_lock}; "
                 "put that text back, or train anew"
             )
-    return [f"{name}: is not there any more; its ids in {folder.shards} are" for name in gone]
-
-
-def _place_now(name: str, folder: RunFolder, config: RunConfig) -> Path:
-    """Return where a text is: what lay in the run lies in it still, wherever the run is now."""
-    path = Path(name)
-    if config.run_dir is not None and path.is_relative_to(config.run_dir):
-        return folder.path / path.relative_to(config.run_dir)
-    return path
+    return [f"{path}: is not there any more; its ids in {folder.shards} are" for path in gone]
 
 
 def _last_record(records: Sequence[dict[str, Any]], steps: int, folder: RunFolder) -> int:
