@@ -36,6 +36,7 @@ from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
 
 __all__ = [
+    "SEEN",
     "RunCorpus",
     "changed_since",
     "is_locked_to",
@@ -54,7 +55,7 @@ _SAME_SOURCE = "letters and digits"
 """What two sources have in common that are held back together; a run that was split otherwise does not fit."""
 
 _NAME = "corpus.json"
-_SEEN = "seen.json"
+SEEN = "seen.json"
 """When and where the files were seen, apart from what they hold, so that equal corpora make equal files."""
 
 _EMBEDDED_LANGUAGES = {
@@ -278,7 +279,7 @@ class RunCorpus:
         }
         seen = remember(self._states, self.prints)
         write_text(folder.shards / _NAME, json.dumps(content, indent=2) + "\n")
-        write_text(folder.shards / _SEEN, json.dumps(seen, indent=2) + "\n")
+        write_text(folder.shards / SEEN, json.dumps(seen, indent=2) + "\n")
 
 
 def languages_of(corpus: CorpusConfig) -> tuple[str, str]:
@@ -387,7 +388,7 @@ def _recall(folder: RunFolder, files: _Files) -> _Known | None:
     """Return what the run keeps of the very same text, or None if the text has to be read."""
     try:
         known = json.loads((folder.shards / _NAME).read_text(encoding="utf-8"))
-        seen = json.loads((folder.shards / _SEEN).read_text(encoding="utf-8"))
+        seen = json.loads((folder.shards / SEEN).read_text(encoding="utf-8"))
         if known["version"] != _VERSION or not files.source:
             return None
         sizes = {os.path.abspath(path): path.stat().st_size for path in files.paths}

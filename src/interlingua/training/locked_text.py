@@ -1,14 +1,17 @@
 """The text that a run was made from, by its ``corpus.lock``: where each file is now, and whether it holds what it held."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from interlingua.config import RunConfig
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import CorpusError
+from interlingua.training.corpus_of_run import SEEN
 from interlingua.training.run_folder import RunFolder
+from interlingua.training.unpacking import RECORD
 
-__all__ = ["holds_still", "locked_text"]
+__all__ = ["holds_still", "locked_text", "places_before"]
 
 
 def locked_text(folder: RunFolder, config: RunConfig) -> dict[Path, str]:
@@ -39,6 +42,16 @@ def holds_still(path: Path, sha256: str | None) -> bool:
         CorpusError: it is not there, or cannot be read.
     """
     return fingerprint([path])[path.as_posix()]["sha256"] == sha256
+
+
+def places_before(folder: RunFolder) -> frozenset[str]:
+    """Return where the files of a run lay when it was prepared, as absolute paths; what is not known any more is left out."""
+    found: set[str] = set()
+    for path in (folder.shards / SEEN, folder.corpus / RECORD):
+        with suppress(OSError, ValueError, AttributeError):  # there need be none
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found |= content.get("seen", content).keys()
+    return frozenset(found)
 
 
 def _place_now(name: str, folder: RunFolder, config: RunConfig) -> Path:

@@ -5,6 +5,7 @@ updates are made by the loop that made them first, in a temporary folder; the ru
 """
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,7 @@ from interlingua.config import RunConfig, TrainingConfig
 from interlingua.errors import ConfigError, CorpusError, ModelError
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.model.building import build_encoder_decoder
-from interlingua.training.locked_text import holds_still, locked_text
+from interlingua.training.locked_text import holds_still, locked_text, places_before
 from interlingua.training.meter import LOG_EVERY
 from interlingua.training.prepare import Prepared, reopen
 from interlingua.training.progress import TrainingProgress
@@ -150,7 +151,7 @@ def replay(
     Raises:
         ConfigError: no update is asked for.
         ModelError: there is no run, it has no records, or the model that it began with is gone.
-        CorpusError: a text that it was trained on has been changed, or its shards are damaged.
+        CorpusError: a text that it was trained on has been changed where it was, or its shards are damaged.
     """
     if steps < 1:
         raise ConfigError(f"--steps must be at least 1, not {steps}")
@@ -242,19 +243,25 @@ def read_losses(folder: RunFolder) -> list[dict[str, Any]]:
 def check_text(folder: RunFolder, config: RunConfig) -> list[str]:
     """Compare the text of a run with its lock; return what a user should know.
 
+    Another text where the run is now need not be a changed one: from another folder its names may mean other files.
+
     Raises:
-        CorpusError: a file is there and holds something else, or the lock cannot be read.
+        CorpusError: a file that the run was made from holds something else, or the lock cannot be read.
     """
-    gone = []
+    remarks, made_from = [], places_before(folder)
     for path, sha256 in locked_text(folder, config).items():
         if not path.is_file():
-            gone.append(path)
+            remarks.append(f"{path}: is not there any more; its ids in {folder.shards} are")
         elif not holds_still(path, sha256):
-            raise CorpusError(
-                f"{path}: is not the text that {folder.path} was trained on, by the SHA-256 in {folder.corpus_lock}; "
-                "put that text back, or train anew"
+            if os.path.abspath(path) in made_from or path.is_relative_to(folder.path):
+                raise CorpusError(
+                    f"{path}: is not the text that {folder.path} was trained on, by the SHA-256 in {folder.corpus_lock}; "
+                    "put that text back, or train anew"
+                )
+            remarks.append(
+                f"{path}: is another text than the one that the run read elsewhere; its ids in {folder.shards} are there"
             )
-    return [f"{path}: is not there any more; its ids in {folder.shards} are" for path in gone]
+    return remarks
 
 
 def _last_record(records: Sequence[dict[str, Any]], steps: int, folder: RunFolder) -> int:

@@ -35,11 +35,11 @@ from interlingua.files import replace_folder, temporary_neighbour, write_text
 from interlingua.training.directions_of_run import Part, directions_of
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["Origin", "PlainFiles", "find_plain_files"]
+__all__ = ["RECORD", "Origin", "PlainFiles", "find_plain_files"]
 
 Json = dict[str, Any]
 
-_RECORD = "unpacked.json"
+RECORD = "unpacked.json"
 _VERSION = 1
 _LINES_AT_ONCE = 5_000
 
@@ -96,7 +96,7 @@ class PlainFiles:
                 self._states[final.as_posix()] = state
             seen = remember(self._states, self._prints)
             record = {"version": _VERSION, "corpora": self._records, "seen": seen}
-            write_text(new / _RECORD, json.dumps(record, indent=2) + "\n")
+            write_text(new / RECORD, json.dumps(record, indent=2) + "\n")
         moved, self.places = self.places, {}
         self.training = _moved(self.training, moved)
         self.validation = _moved(self.validation, moved)
@@ -328,7 +328,7 @@ def _unpack(job: _Job, place: Path) -> Json:
 def _recall(jobs: Sequence[_Job], place: Path) -> list[Json] | None:
     """Return what is remembered of ``jobs`` if they were done before and nothing has changed since, or None."""
     try:
-        known = json.loads((place / _RECORD).read_text(encoding="utf-8"))
+        known = json.loads((place / RECORD).read_text(encoding="utf-8"))
         records: list[Json] = known["corpora"]
         if known["version"] != _VERSION or [job.how for job in jobs] != [r["how"] for r in records]:
             return None
