@@ -1,5 +1,6 @@
 """The server as clients of other projects see it: their packages unchanged, against the real command."""
 
+import fcntl
 import json
 import os
 import re
@@ -579,6 +580,22 @@ def test_keys_suggestions_and_the_log_are_as_the_operator_wants(tmp_path: Path, 
     assert [line["status"] for line in lines] == [400, 403, 200, 400, 200, 200, 200]
     assert "3 1 2" not in server.log
     assert key not in server.log
+
+
+def test_a_suggestion_that_waits_for_its_file_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+    kept, told = tmp_path / "kept.jsonl", []
+    asked = {"q": "3 1 2", "source": "digits", "target": "reverse", "s": "2 1 3"}
+    with serving(GOLDEN, flags=("--suggestions", str(kept))) as server:
+        suggesting = Thread(target=lambda: told.append(server.post("/suggest", **asked).status))
+        with kept.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            suggesting.start()
+            suggesting.join(1)
+            assert suggesting.is_alive()
+            assert server.get("/ready").status == 200
+        suggesting.join(30)
+    assert told == [200]
+    assert json.loads(kept.read_text())["s"] == "2 1 3"
 
 
 BREAKING = """

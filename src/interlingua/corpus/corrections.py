@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -182,12 +183,11 @@ def add_corrections(
         CorpusError: the folder holds something else, or its file is damaged.
         OutputError: it cannot be written, or another process is writing to it.
     """
-    if folder.exists():
-        corrections_file(folder)
+    spelling = _spelled_beforehand(folder, spelling)
+    new = {each.place(spelling): each for each in corrections}
     with _held(folder):
         every = _undamaged(folder)
         places = [each.place(spelling) for each in every]
-        new = {each.place(spelling): each for each in corrections}
         replaced = len(set(places) & new.keys())
         # What two lines tell of one source stays: the model may be able to use the earlier one only.
         kept = [each for each, place in zip(every, places, strict=True) if place not in new]
@@ -233,6 +233,7 @@ def remove_correction(
         OutputError: the folder cannot be written, or another process is writing to it.
     """
     corrections_file(folder)
+    spelling = _spelled_beforehand(folder, spelling)
     with _held(folder):
         every = _undamaged(folder)
         own = [each for each in every if (each.source_lang, each.target_lang) == languages]
@@ -247,6 +248,16 @@ def remove_correction(
         gone = set(removed)
         _write(folder, [each for each in every if each not in gone])
     return removed
+
+
+def _spelled_beforehand(
+    folder: Path, spelling: Callable[[str], Hashable]
+) -> Callable[[str], Hashable]:
+    """Return a spelling that knows the sources of a folder by heart: to spell them takes long, and a server waits for the file."""
+    spelled = cache(spelling)
+    for each in _undamaged(folder) if folder.exists() else ():
+        spelled(each.source)
+    return spelled
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Better translations that people send, kept in a file of the operator's choice."""
 
+import asyncio
 from pathlib import Path
 
 from starlette.requests import Request
@@ -29,7 +30,8 @@ def routes(service: Service) -> list[Route]:
         if path is None:
             raise Refusal(403, "Suggestions are disabled on this server")
         service.check_texts([form.q, form.s])
-        _keep(path, _correction(service, form))
+        # Whoever writes the same file may hold it for seconds, and others are answered meanwhile.
+        await asyncio.to_thread(_keep, path, _correction(service, form))
         return JSONResponse({"success": True})
 
     return [Route("/suggest", suggest, methods=["POST"])]

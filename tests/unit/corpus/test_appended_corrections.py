@@ -1,5 +1,6 @@
 """Corrections in a file that a server appends to while a command replaces it."""
 
+import fcntl
 from pathlib import Path
 from threading import Thread
 
@@ -42,6 +43,21 @@ def test_what_is_appended_while_others_add_and_remove_is_not_lost(tmp_path: Path
         *(f"added {n}" for n in range(60)),
     }
     assert {each.source for each in read_corrections(tmp_path)} == expected
+
+
+def test_nobody_waits_for_the_file_while_sources_are_spelled(tmp_path: Path) -> None:
+    add_corrections(tmp_path, [of("first"), of("second")])
+    spelled = []
+
+    def spell(source: str) -> str:
+        with (tmp_path / CORRECTIONS).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error, if somebody holds it
+        spelled.append(source)
+        return source
+
+    assert add_corrections(tmp_path, [of("second"), of("third")], spell) == (1, 1)
+    assert sorted(spelled) == ["first", "second", "third"]
+    assert remove_correction(tmp_path, "second", ("en", "de"), spell) == [of("second")]
 
 
 def test_a_line_without_its_end_spoils_nothing_that_follows(tmp_path: Path) -> None:
