@@ -7,7 +7,7 @@ is projected to the vocabulary, is a key k, and symbol t its value v. When a rel
 
     p(y) = (1 - \lambda)\, p_{model}(y) + \lambda \sum_{i: v_i = y} \mathrm{softmax}_i\!\left(-d_i / T\right)
 
-with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Two things are not as in the paper, which has millions of keys and one
+with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Three things are not as in the paper, which has millions of keys and one
 temperature and lambda for all of them:
 
 * A source looks only at targets whose own sources share four fifths of its symbols with it (:func:`NeighbourMemory.related`), and
@@ -160,6 +160,8 @@ class _Recalled:
     keys: Float[Tensor, "M D"]
     values: Int[Tensor, "M"]
     of_source: Bool[Tensor, "B M"]
+    first_key: Int[Tensor, "B"]
+    """Place of the first key of the target of a source that was remembered itself; -1 of any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,14 @@ class RememberingState:
     state: State
     source_row: Int[Tensor, "R"]
     recalled: _Recalled
+    place: Int[Tensor, "R"]
+    """Of the key before the next symbol, if the last one was as remembered; -1 once one was not."""
+    has_begun: bool = True
 
     def reorder(self, rows: Int[Tensor, "R2"]) -> "RememberingState":
         """Select, repeat or drop hypotheses."""
-        return RememberingState(self.state.reorder(rows), self.source_row[rows], self.recalled)
+        state, source_row = self.state.reorder(rows), self.source_row[rows]
+        return RememberingState(state, source_row, self.recalled, self.place[rows], self.has_begun)
 
 
 class RememberingModel(nn.Module):
@@ -197,6 +203,7 @@ class RememberingModel(nn.Module):
         """Read the sources, and look up what each of them reminds of."""
         examples: dict[tuple[int, ...], tuple[int, Example]] = {}  # by source: place of its keys
         rows: list[list[tuple[int, ...]]] = []
+        first_key: list[int] = []
         width = 0
         for ids in source.tolist():
             while ids and ids[-1] == self.source_pad:
@@ -207,6 +214,8 @@ class RememberingModel(nn.Module):
                     examples[each.source] = (width, each)
                     width += len(each.target)
             rows.append([each.source for each in related])
+            is_own = self.memory.has(tuple(ids[:-1]))
+            first_key.append(examples[related[0].source][0] if is_own else -1)
         of_source = torch.zeros(len(rows), width, dtype=torch.bool)
         for row, sources in enumerate(rows):
             for name in sources:
@@ -219,13 +228,18 @@ class RememberingModel(nn.Module):
             [symbol for each in found for symbol in each.target], dtype=torch.long
         )
         return _Recalled(
-            self.model.encode(source), keys.to(device), values.to(device), of_source.to(device)
+            self.model.encode(source),
+            keys.to(device),
+            values.to(device),
+            of_source.to(device),
+            torch.tensor(first_key, device=device),
         )
 
     def start(self, memory: _Recalled) -> RememberingState:
         """Stand before the first symbol, one row a source."""
         rows = torch.arange(memory.of_source.size(0), device=memory.values.device)
-        return RememberingState(self.model.start(memory.memory), rows, memory)
+        state = self.model.start(memory.memory)
+        return RememberingState(state, rows, memory, memory.first_key, has_begun=False)
 
     def step(
         self, ids: Int[Tensor, "R"], state: RememberingState
@@ -233,14 +247,27 @@ class RememberingModel(nn.Module):
         """Read one more symbol a row; return the logarithm of the mixed probability of the next."""
         hidden, after = self.model.step_hidden(ids, state.state)
         recalled = state.recalled
-        mixed = mix(
-            self.model.project(hidden),
-            hidden,
-            recalled.keys,
-            recalled.values,
-            recalled.of_source[state.source_row],
-        )
-        return mixed, RememberingState(after, state.source_row, recalled)
+        place = _follow(state.place, ids, recalled.values) if state.has_begun else state.place
+        allowed = _look_at_own(place, recalled.of_source[state.source_row])
+        mixed = mix(self.model.project(hidden), hidden, recalled.keys, recalled.values, allowed)
+        return mixed, RememberingState(after, state.source_row, recalled, place)
+
+
+def _follow(
+    place: Int[Tensor, "R"], ids: Int[Tensor, "R"], values: Int[Tensor, "M"]
+) -> Int[Tensor, "R"]:
+    """Return the places of the next keys of rows that wrote what was remembered, -1 of others; behind an end they mean nothing."""
+    if not values.size(0):
+        return place
+    is_as_told = (place >= 0) & (values[place.clamp(0, values.size(0) - 1)] == ids)
+    return torch.where(is_as_told, place + 1, -1)
+
+
+def _look_at_own(place: Int[Tensor, "R"], allowed: Bool[Tensor, "R M"]) -> Bool[Tensor, "R M"]:
+    """Return which keys a row looks at: the one at its place, if it has one, else all that are ``allowed``."""
+    places = torch.arange(allowed.size(1), device=allowed.device)
+    own = (places == place[:, None]) & allowed
+    return torch.where(own.any(dim=1, keepdim=True), own, allowed)
 
 
 def mix(

@@ -3,13 +3,24 @@
 import gc
 import math
 import random
+from typing import Any
 from weakref import ref
 
 import pytest
 import torch
 
 from interlingua.decoding import neighbours
-from interlingua.decoding.neighbours import FARTHEST, Example, NeighbourMemory, mix
+from interlingua.decoding.beam_search import beam_search
+from interlingua.decoding.neighbours import (
+    FARTHEST,
+    Example,
+    NeighbourMemory,
+    RememberingModel,
+    mix,
+)
+from interlingua.decoding.options import SearchOptions
+from interlingua.model.architecture import RecurrentArchitecture
+from interlingua.model.building import build_encoder_decoder
 
 
 def example(source: tuple[int, ...], target: tuple[int, ...] = (7, 2)) -> Example:
@@ -71,6 +82,35 @@ def test_a_memory_that_was_changed_finds_what_a_new_one_finds(
             source = tuple(chance.choices(range(4), k=chance.randint(3, 8)))
             assert memory.has(source) == fresh.has(source)
             assert list(map(id, memory.related(source))) == list(map(id, fresh.related(source)))
+
+
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+@torch.inference_mode()
+def test_a_word_that_is_repeated_often_comes_back_as_often(kind: Any, beam_size: int) -> None:
+    torch.manual_seed(0)
+    architecture = RecurrentArchitecture(kind=kind, d_model=8, max_positions=128)
+    model = build_encoder_decoder(architecture, source_vocabulary=12, target_vocabulary=12).eval()
+    begin, end = 1, 2
+    sources = [(5, 6, 7), (8, 9), (5, 6, 7, 8)]
+    targets = [(4,) * 90 + (5, end), (4, 5) * 40 + (end,)]
+    examples = []
+    for ids, target in zip(sources, targets, strict=False):
+        memory = model.encode(torch.tensor([[*ids, end]]))
+        keys = model.decode_hidden(torch.tensor([[begin, *target[:-1]]]), memory)[0]
+        examples.append(Example(ids, target, keys))
+    remembering = RememberingModel(model, NeighbourMemory(examples), source_pad=0)
+    padded = torch.tensor([[*ids, end] + [0] * (4 - len(ids)) for ids in sources])
+    found = beam_search(
+        remembering,
+        padded,
+        pad_id=0,
+        begin_id=begin,
+        end_id=end,
+        max_lengths=[120] * 3,
+        options=SearchOptions(beam_size=beam_size),
+    )
+    assert [each[0].ids for each in found[:2]] == [target[:-1] for target in targets]
 
 
 def mixed(distance: float, *, allowed: bool = True) -> torch.Tensor:
