@@ -116,6 +116,11 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
         raise CorpusError(
             f"{folder}: holds no correction of {in_words(loaded.known)} that can be learnt; add some with interlingua correct"
         )
+    if others := len(every) - len(told):
+        note(
+            f"{others:,} of {len(every):,} corrections are of none of the pairs of languages that the model was trained on, "
+            f"{in_words(loaded.known)}; they are left out"
+        )
     if len(found) < len(told):
         note(
             f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, are blank, or "

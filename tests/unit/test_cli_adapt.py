@@ -1,0 +1,29 @@
+"""What the ``adapt`` command says before and after the training."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from random_models import SHAPES, random_model
+
+from interlingua.cli_adapt import _usable
+from interlingua.corpus.corrections import Correction, add_corrections
+from interlingua.directions import Direction
+
+MANY = replace(
+    random_model(SHAPES["tied"]), directions=(Direction("ro", "en"), Direction("en", "ro"))
+)
+
+
+def test_corrections_of_other_pairs_of_languages_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = [Correction("cine", "who", "ro", "en"), Correction("who", "cine", "en", "ro")]
+    add_corrections(tmp_path, known)
+    assert _usable(tmp_path, MANY) == known
+    assert capsys.readouterr().err == ""
+    add_corrections(tmp_path, [Correction("cine", "qui", "ro", "fr")])
+    assert _usable(tmp_path, MANY) == known
+    told = capsys.readouterr().err
+    assert "1 of 3 corrections are of none of the pairs of languages that the model was" in told
+    assert "ro-en, en-ro; they are left out" in told
