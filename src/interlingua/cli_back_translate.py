@@ -52,7 +52,7 @@ class BackFlags:
     config: Path | None = None
     """Configuration (TOML) of what is trained; of its corpus only the noise counts."""
     set: tuple[str, ...] = ()
-    """SECTION.KEY=VALUE, any value of that configuration; --section.key VALUE is the same."""
+    """SECTION.KEY=VALUE, any value of that configuration, of its corpus the noise; --section.key VALUE is the same."""
 
 
 CONFIG = "train.toml"
@@ -128,6 +128,12 @@ def _check(back: BackFlags) -> None:
     two = {f"corpus.{side}": ("genuine", "synthetic") for side in ("source", "target")}
     weights = f"1,{1.0 if back.weight is None else back.weight}"
     load_config(None, {**two, "corpus.tags": f",{back.tag}", "corpus.weights": weights})
+    for key in _keys(back):
+        if key.startswith(("corpus.", "run_dir")) and key != "corpus.noise":
+            raise ConfigError(
+                f"--{key}: what is trained on, and where, follows from the other flags of back-translate, and of corpus.* only "
+                "--corpus.noise counts; leave it out, or change train.toml afterwards"
+            )
     if (back.source is None) != (back.target is None):
         raise ConfigError("--source and --target of the genuine pairs go together; give both")
     if back.iterations is None:
@@ -154,11 +160,15 @@ def _check(back: BackFlags) -> None:
 def _of_the_training(back: BackFlags) -> list[str]:
     """Return the flags that were given and count in the configuration alone."""
     given = {"--weight": back.weight, "--config": back.config}
-    keys = (each.partition("=")[0] for each in back.set)
     return [
         *(flag for flag, value in given.items() if value is not None),
-        *(f"--{key}" for key in keys),
+        *(f"--{key}" for key in _keys(back)),
     ]
+
+
+def _keys(back: BackFlags) -> list[str]:
+    """Return the keys of the configuration that were given."""
+    return [each.partition("=")[0].replace("-", "_") for each in back.set]
 
 
 @dataclass(frozen=True, slots=True)

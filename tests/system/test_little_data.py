@@ -602,6 +602,11 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
             "--config, --training.steps are for the configuration",
         ),
         (
+            "back-translate model --mono mono.digits --output o --source train.reverse --target train.digits --corpus.valid-size 9",
+            2,
+            "--corpus.valid_size: what is trained on",
+        ),
+        (
             "back-translate model --mono mono.digits --output o --source train.digits --target train.reverse",
             2,
             "of the other direction",
