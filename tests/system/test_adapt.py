@@ -1,5 +1,6 @@
 """Corrections learnt for good: what is refused at once, what is kept, and what is not kept because something was lost."""
 
+import contextlib
 import gzip
 import itertools
 import json
@@ -137,11 +138,16 @@ def test_another_text_by_the_name_of_what_a_run_learnt_from_is_refused(
     files = [Path(f"{part}.{side}") for part in ("train", "valid") for side in ("ro", "en")]
     keys = ("source", "target", "valid_source", "valid_target")
     named = {f"corpus.{key}": str(file) for key, file in zip(keys, files, strict=True)}
+    named["corpus.noise"] = "0.3"
     run, nothing = RunFolder(Path("run")), OldText((), (), (), ())
     run.path.mkdir()
     save_config(load_config(None, named), run.config)
     lock_corpus(run, files, fingerprint(files))
     assert find_old_text(run.path, nothing, tmp_path).sources == (Path("train.ro"),)
+    run.model.mkdir()
+    with contextlib.chdir(run.model):  # which is a run's from inside, too
+        given = OldText((Path("x"),), (Path("y"),), (Path("x"),), (Path("y"),))
+        assert find_old_text(Path(), given, tmp_path).noise == 0.3
     Path(changed).write_text(Path(changed).read_text() + "\n")
     with pytest.raises(CorpusError, match=f"{changed}: is not the text that run was trained on"):
         find_old_text(run.path, nothing, tmp_path)

@@ -243,6 +243,20 @@ def test_a_source_in_another_spelling_is_the_same_for_the_model(
     assert run(capsys, *translate) == f"{plain}{TARGET}\n"
 
 
+@pytest.mark.parametrize("inside", ["m", "run/model"])
+def test_a_model_is_corrected_from_inside_its_folder(
+    place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    Path("run").mkdir()
+    Path("run/config.toml").touch()
+    shutil.copytree("m", "run/model")
+    monkeypatch.chdir(inside)
+    told = run(capsys, "correct", ".", "--source", SOURCE, "--target", TARGET)
+    kept = {"m": "m-corrections", "run/model": "run/corrections"}[inside]
+    assert f"--corrections {place.resolve() / kept} " in told
+    assert Path(place, kept, CORRECTIONS).exists()
+
+
 def test_when_the_weights_change_the_memory_is_made_again(place: Path, capsys: Capture) -> None:
     correct(capsys)
     translate = ("translate", "m", SOURCE, "--corrections", "m-corrections")

@@ -65,6 +65,8 @@ def default_folder(model: Path) -> Path:
         ModelError: there is no such model.
     """
     folder = find_model_folder(model)
+    if folder.name in ("", ".."):  # the present folder, or the one above
+        folder = folder.resolve()
     if folder.name == "model" and (folder.parent / "config.toml").is_file():
         return folder.parent / "corrections"
     return folder.with_name(f"{folder.name}-corrections")

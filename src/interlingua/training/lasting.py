@@ -93,7 +93,9 @@ def find_old_text(
         CorpusError: the text of the run cannot be used any more, as it is another one now.
         OutputError: the place cannot be written.
     """
-    run = model.parent if model.name == "model" and not (model / "config.toml").exists() else model
+    named = model.resolve() if model.name in ("", "..") else model
+    is_inside = named.name == "model" and not (named / "config.toml").exists()
+    run = named.parent if is_inside else named
     path = run / "config.toml"
     config = load_config(path) if path.is_file() else None
     if config is not None:
