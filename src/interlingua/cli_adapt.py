@@ -97,7 +97,8 @@ def adapt(
             "corrections without it, and more old text (--source, --target) or more corrections may make another one good"
         )
     if not json:
-        say(f"kept: {kept}\nnext: interlingua translate {model} --adapter {kept} ...\n")
+        into = _into(loaded, found)
+        say(f"kept: {kept}\nnext: interlingua translate {model}{into} --adapter {kept} ...\n")
     return 0
 
 
@@ -129,6 +130,11 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     return list(
         {(each.source_lang, each.target_lang, each.source): each for each in found}.values()
     )
+
+
+def _into(loaded: "LoadedModel", corrections: "list[Correction]") -> str:
+    """Return what chooses a language of the corrections, where the model has several to choose from."""
+    return f" --to {min(each.target_lang for each in corrections)}" if loaded.directions else ""
 
 
 def _name(each: "Difference") -> str:

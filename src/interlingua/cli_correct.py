@@ -73,7 +73,8 @@ def correct(
         print_json({"folder": folder, "new": new, "replaced": replaced, "corrections": whole})
     else:
         say(f"{new:,} new and {replaced:,} changed corrections, {whole:,} in {folder}\n")
-        say(f'next: interlingua translate {model} --corrections {folder} "..."\n')
+        into = f" --to {to}" if to else ""
+        say(f'next: interlingua translate {model}{into} --corrections {folder} "..."\n')
 
 
 def _read(

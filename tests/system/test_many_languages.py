@@ -170,8 +170,12 @@ def test_a_file_is_translated_part_by_part_into_the_language_that_was_told(
 def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) -> None:
     folder, text = tmp_path / "corrections", tmp_path / "one.txt"
     text.write_text("one two\n")
-    told = ["--source", "one two", "--target", "due uno", "--corrections", str(folder)]
-    assert main(["correct", str(trained), "--to", "it", *told]) == 0
+    pairs = tmp_path / "told.tsv"
+    pairs.write_text("one two\tdue uno\n")
+    told = f"--pairs {pairs} --corrections {folder}"
+    status, out, _ = run(f"correct {trained} --to it {told}")
+    assert status == 0
+    assert f"next: interlingua translate {trained} --to it --corrections {folder} " in out
     rest = f"--corrections {folder} --input {text}"
     assert run(f"translate {trained} --to it {rest}")[1] == "due uno\n"
     status, _, err = run(f"translate {trained} --to de {rest}")

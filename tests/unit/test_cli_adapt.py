@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from random_models import SHAPES, random_model
 
-from interlingua.cli_adapt import _usable
+from interlingua.cli_adapt import _into, _usable
 from interlingua.corpus.corrections import Correction, add_corrections
 from interlingua.directions import Direction
 
@@ -27,3 +27,9 @@ def test_corrections_of_other_pairs_of_languages_are_counted(
     told = capsys.readouterr().err
     assert "1 of 3 corrections are of none of the pairs of languages that the model was" in told
     assert "ro-en, en-ro; they are left out" in told
+
+
+def test_what_to_type_next_chooses_a_language_where_there_are_several() -> None:
+    corrections = [Correction("who", "cine", "en", "ro")]
+    assert _into(MANY, corrections) == " --to ro"
+    assert _into(replace(MANY, directions=()), corrections) == ""
