@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_marks import note_zero_shot
 from interlingua.cli_streams import (
+    note,
     one_line,
     read_aligned,
     refuse_missing_folder,
@@ -151,7 +152,7 @@ def _read_files(
         ConfigError: a file of translations, and several test sets.
         CorpusError: a file that cannot be read, or of another length than the test set.
     """
-    from interlingua.corpus.lines import read_lines
+    from interlingua.corpus.lines import read_lines, report_carriage_returns
 
     said = {}
     for path in (path for each in named for path in each.paths if path.is_file()):
@@ -166,6 +167,8 @@ def _read_files(
                 f"{path}: has {len(lines):,} lines, and {sources[0]} has {len(test_sets[0].sources):,}; a file of translations "
                 "corresponds to the source line by line"
             )
+        if remark := report_carriage_returns(path, lines):
+            note(remark)
     return said
 
 

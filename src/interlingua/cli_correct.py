@@ -89,7 +89,10 @@ def _read(
     assert pairs is not None
     reader = open_pairs(pairs, languages)
     for pair in reader:
-        yield f"{reader.name}, line {pair.line}: ", pair.source, pair.target
+        if pair.source.endswith("\r") or pair.target.endswith("\r"):  # two files of lines have it
+            reader.count("windows")
+        where = f"{reader.name}, line {pair.line}: "
+        yield where, pair.source.removesuffix("\r"), pair.target.removesuffix("\r")
     for remark in reader.remarks():
         note(remark)
 

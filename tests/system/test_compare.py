@@ -280,6 +280,13 @@ def test_a_file_of_another_length_is_found_before_anything_is_translated(capsys:
     assert "short: has 31 lines, and t.en has 32" in capsys.readouterr().err
 
 
+def test_a_system_from_windows_is_remarked_on(capsys: Capture) -> None:
+    Path("windows").write_bytes(Path("better").read_bytes().replace(b"\n", b"\r\n"))
+    capsys.readouterr()
+    assert main(["compare", "better", "windows", *TEST]) == 0
+    assert "windows: every line ends in CR, which is read as text" in capsys.readouterr().err
+
+
 def test_the_language_is_that_which_a_model_writes(capsys: Capture) -> None:
     shutil.copytree(GOLDEN, "model")
     told = json.loads(Path("model/config.json").read_text())

@@ -215,6 +215,16 @@ def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
     assert run(capsys, *translate) == f"{plain}the dog!\n"
 
 
+def test_two_files_from_windows_give_what_was_meant(place: Path, capsys: Capture) -> None:
+    Path("c.ro").write_bytes(f"{SOURCE}\r\n{SOURCES[1]}\n".encode())
+    Path("c.en").write_bytes(f"{TARGET}\r\nthe dog!\n".encode())
+    capsys.readouterr()
+    assert main(["correct", "m", "--pairs", "c"]) == 0
+    assert "1 pair ended in CR LF, as in Windows; the CR was left out" in capsys.readouterr().err
+    translate = ("translate", "m", SOURCE, SOURCES[1], "--corrections", "m-corrections")
+    assert run(capsys, *translate) == f"{TARGET}\nthe dog!\n"
+
+
 @pytest.mark.parametrize("source", [SOURCE.replace(" ", "\n", 1), f" {SOURCE} \n", SOURCE])
 def test_what_is_listed_can_be_removed(place: Path, capsys: Capture, source: str) -> None:
     correct(capsys, source)

@@ -6,6 +6,7 @@ code, "target": code}``. Of two corrections of one source the later counts. What
 A server may append to the file while a command replaces it: whoever does either locks the file itself, so that nothing is lost.
 """
 
+import codecs
 import fcntl
 import hashlib
 import json
@@ -151,6 +152,8 @@ def _read(folder: Path) -> tuple[Path, bytes]:
 def _read_lines(path: Path, content: bytes, first: int = 1) -> tuple[list[Correction], list[str]]:
     """Return the corrections of whole lines, and what is wrong with each that is none; ``first`` is the number of the first."""
     found, damaged = [], []
+    if first == 1:
+        content = content.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(content.split(b"\n"), first):
         if line.strip():
             try:

@@ -73,6 +73,16 @@ def test_a_line_without_its_end_spoils_nothing_that_follows(tmp_path: Path) -> N
     assert ["line 3: is not a correction" in each for each in damaged] == [True]
 
 
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / CORRECTIONS
+    path.write_text(of("one").to_json() + "\n", encoding="utf-8-sig")
+    follows = FollowedCorrections(tmp_path)
+    assert follows.read() == ([of("one")], True)
+    assert append_correction(path, of("two"), most_bytes=10**9)
+    assert follows.read() == ([of("two")], False)
+    assert every_correction(tmp_path) == ([of("one"), of("two")], [])
+
+
 def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
     path = tmp_path / CORRECTIONS
     assert append_correction(path, of("one"), most_bytes=10)
