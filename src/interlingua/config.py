@@ -111,7 +111,7 @@ class CorpusConfig(Section):
     )
     """The same of the validation files (none: as of the training files, if there are as many)."""
     noise: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Share of the pairs that training spoils the way people type, others in each epoch: capitals, typos, missing marks, emoji,
+    """Share of the pairs that training spoils the way people type, others in each epoch: typos, titles, missing marks, emoji,
     markup. 0.3 makes a model that bears such input. Batches are made by the lengths without it, so that theirs can exceed
     batching.batch_tokens."""
     denoise: float = Field(default=0.0, ge=0.0, le=0.9)

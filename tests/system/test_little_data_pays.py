@@ -60,7 +60,7 @@ def share_right(run: str, pairs: Sequence[tuple[str, str]], flags: str = "") -> 
 
 
 @pytest.mark.slow
-def test_a_model_that_learnt_with_noise_reads_capitals() -> None:
+def test_a_model_that_learnt_with_noise_reads_what_people_type() -> None:
     every = pairs_of(ROMANIAN, 3)
     test = every[::4]
     write("train", [pair for n, pair in enumerate(every) if n % 4] * 4, "ro")
@@ -70,15 +70,17 @@ def test_a_model_that_learnt_with_noise_reads_capitals() -> None:
     )
     train("train", "ro", "plain", 400, pieces)
     train("train", "ro", "noise", 400, pieces, "--corpus.noise 0.5")
-    capitals = [(source.upper(), target) for source, target in test]
     assert share_right("plain", test) > 0.9
     assert share_right("noise", test) > 0.9
-    assert share_right("plain", capitals) < 0.5
-    assert share_right("noise", capitals) > 0.8
+    right = {}
     for way, spoil in SPOILS.items():
         chance = random.Random(way)
         spoiled = [spoil(source, target, chance) for source, target in test]
-        assert share_right("noise", spoiled) >= share_right("plain", spoiled) - 0.1, way
+        right[way] = {name: share_right(name, spoiled) for name in ("plain", "noise")}
+        assert right[way]["noise"] >= right[way]["plain"] - 0.1, way
+    assert right["capitals"]["plain"] > 0.9  # read in the letters of the vocabulary
+    assert right["title"]["plain"] < 0.5
+    assert right["title"]["noise"] > 0.8
 
 
 @pytest.mark.slow

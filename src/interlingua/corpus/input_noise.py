@@ -18,7 +18,7 @@ from interlingua.corpus.words import is_of_a_word
 
 __all__ = ["SPOILS", "InputNoise", "mistype"]
 
-TYPO_RATE = 0.1
+TYPO_RATE = 0.15
 """Of the words, those that get a typo where a sentence gets any."""
 
 _EMOJI = [
@@ -71,30 +71,12 @@ class InputNoise:
         chance = random.Random(f"noise {self.seed} {epoch} {pair}")
         if chance.random() >= self.share:
             return None
-        return chance.choice(_ways_to_spoil(source, chance))(source, target, chance)
-
-
-def _ways_to_spoil(
-    source: str, chance: random.Random
-) -> list[Callable[[str, str, random.Random], Both]]:
-    """Return the ways to choose among: in a script without capitals those that change this very text.
-
-    Elsewhere all of them, though a text may have no accents, so that what was trained with them is replayed to the bit.
-    """
-    if _has_capitals(source):
-        return list(SPOILS.values())
-    return [
-        way
-        for name, way in SPOILS.items()
-        if name not in _OF_CAPITALS
-        and (name not in _OF_MARKS or way(source, "", chance)[0] != source)
-    ]
-
-
-def _has_capitals(text: str) -> bool:
-    """Tell whether most letters are of a script with capitals; Georgian has some, but no title begins with one, and nobody types them."""
-    letters = _LETTER.findall(text)
-    return 2 * sum(each.title() != each.lower() for each in letters) >= len(letters)
+        order = sorted(_TAUGHT, key=lambda way: chance.random() ** (1 / _TAUGHT[way]), reverse=True)
+        for way in order:
+            spoiled = SPOILS[way](source, target, chance)
+            if spoiled[0] != source:
+                return spoiled
+        return None
 
 
 def mistype(text: str, chance: random.Random, rate: float = TYPO_RATE) -> str:
@@ -162,7 +144,7 @@ def _small_letters(source: str, target: str, _: random.Random) -> Both:
 
 def _title(source: str, target: str, _: random.Random) -> Both:
     def raised(piece: str) -> str:
-        return _WHOLE_WORD.sub(lambda found: found[0][:1].upper() + found[0][1:], piece)
+        return _WHOLE_WORD.sub(lambda found: found[0][:1].title() + found[0][1:], piece)
 
     return _between_placeholders(source, raised), target
 
@@ -248,5 +230,13 @@ SPOILS: dict[str, Callable[[str, str, random.Random], Both]] = {
     "markup": _frame,
 }
 """Ways to spoil a pair, by name."""
-_OF_CAPITALS = ("capitals", "small letters", "title")
-_OF_MARKS = ("no punctuation", "no accents")
+_TAUGHT = {
+    "typos": 6,
+    "small letters": 1,
+    "title": 1,
+    "no punctuation": 1,
+    "no accents": 1,
+    "emoji": 1,
+    "markup": 1,
+}
+"""Ways that are learnt, and how often each is as against the others. Capitals need not be: a translator reads them in other letters."""
