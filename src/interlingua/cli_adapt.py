@@ -1,5 +1,6 @@
 """The ``adapt`` command: corrections learnt for good, if nothing is lost by it."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,12 +94,13 @@ def adapt(
         return exit_status_of(adapted.result)
     if adapted.refused:
         raise TrainingError(
-            f"{kept}: the adapter is not kept, and nothing is changed: {adapted.refused}; translate --corrections {folder} follows the "
+            f"{kept}: the adapter is not kept, and nothing is changed: {adapted.refused}; translate --corrections {shlex.quote(str(folder))} follows the "
             "corrections without it, and more old text (--source, --target) or more corrections may make another one good"
         )
     if not json:
         into = _into(loaded, found)
-        say(f"kept: {kept}\nnext: interlingua translate {model}{into} --adapter {kept} ...\n")
+        names = shlex.join(["translate", str(model), *into, "--adapter", str(kept)])
+        say(f"kept: {kept}\nnext: interlingua {names} ...\n")
     return 0
 
 
@@ -132,9 +134,9 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     )
 
 
-def _into(loaded: "LoadedModel", corrections: "list[Correction]") -> str:
+def _into(loaded: "LoadedModel", corrections: "list[Correction]") -> list[str]:
     """Return what chooses a language of the corrections, where the model has several to choose from."""
-    return f" --to {min(each.target_lang for each in corrections)}" if loaded.directions else ""
+    return ["--to", min(each.target_lang for each in corrections)] if loaded.directions else []
 
 
 def _name(each: "Difference") -> str:

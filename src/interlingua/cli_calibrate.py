@@ -1,5 +1,6 @@
 """The ``calibrate`` command: fit a confidence to pairs with references, and keep it with the model."""
 
+import shlex
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
@@ -62,5 +63,5 @@ def calibrate(
     say(
         f"{calibration.pairs:,} pairs, median chrF {calibration.median_chrf:.2f}; on pairs held back from each fit: "
         f"expected calibration error {reliability.error:.3f}, area under the curve {reliability.area:.3f}\n"
-        f'{folder / CALIBRATION}\nnext: interlingua translate {model} --confidence "..."\n'
+        f'{folder / CALIBRATION}\nnext: interlingua translate {shlex.quote(str(model))} --confidence "..."\n'
     )

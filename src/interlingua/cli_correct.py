@@ -1,5 +1,6 @@
 """The ``correct`` command: better translations of single sentences, kept beside a model."""
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -73,8 +74,9 @@ def correct(
         print_json({"folder": folder, "new": new, "replaced": replaced, "corrections": whole})
     else:
         say(f"{new:,} new and {replaced:,} changed corrections, {whole:,} in {folder}\n")
-        into = f" --to {to}" if to else ""
-        say(f'next: interlingua translate {model}{into} --corrections {folder} "..."\n')
+        into = ["--to", to] if to else []
+        names = shlex.join(["translate", str(model), *into, "--corrections", str(folder)])
+        say(f'next: interlingua {names} "..."\n')
 
 
 def _read(

@@ -1,6 +1,7 @@
 """The ``demo`` command: train on the embedded corpus, translate what was never seen, say what came out."""
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class DemoResult:
             + ("" if translation == reference else f"     (reference: {reference})")
             for source, translation, reference in self.examples
         ]
-        model = self.training.run_dir
+        model = shlex.quote(str(self.training.run_dir))
         return "\n".join(
             [
                 f"Trained for {self.training.seconds:,.0f} seconds ({self.training.steps:,} steps).",

@@ -1,6 +1,7 @@
 """Flags that several commands share, and how ``--section.key VALUE`` reaches the configuration."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -446,5 +447,5 @@ def _refuse_a_moved_run(path: Path, named: Path | None) -> None:
     if named and (own / "corpus.lock").is_file() and own.resolve() != named.resolve():
         raise ConfigError(
             f"{path}: is of the run in {own} and names another folder, {named}; was it moved? "
-            f"--run-dir {own} goes on with it, --run-dir NAME begins another one"
+            f"--run-dir {shlex.quote(str(own))} goes on with it, --run-dir NAME begins another one"
         )

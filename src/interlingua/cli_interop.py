@@ -1,5 +1,6 @@
 """The ``export`` and ``import`` commands: models of this package in other formats, and models of other programs here."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +102,7 @@ def _describe_import(imported: "ImportedModel") -> str:
     return (
         f"{imported.program}: {imported.source_lang} to {imported.target_lang}, "
         f"{imported.parameters:,} parameters, in {imported.folder}\n"
-        f'next: interlingua translate {imported.folder} "..."\n'
+        f'next: interlingua translate {shlex.quote(str(imported.folder))} "..."\n'
     )
 
 

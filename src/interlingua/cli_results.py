@@ -1,5 +1,6 @@
 """What ``train`` and ``prepare`` tell at their end."""
 
+import shlex
 from dataclasses import asdict
 
 from interlingua.checkpoints.model_folder import read_directions
@@ -35,7 +36,7 @@ def describe_training(result: TrainResult) -> str:
     lines.append(f"model: {result.model_dir}")
     targets = {each.target for each in read_directions(result.model_dir)}
     into = f" --to {min(targets)}" if len(targets) > 1 else ""
-    lines.append(f'next: interlingua translate {result.run_dir}{into} "..."')
+    lines.append(f'next: interlingua translate {shlex.quote(str(result.run_dir))}{into} "..."')
     if result.signal is not None:
         lines.append("the same command again, without --fresh, continues from here")
     return "\n".join(lines) + "\n"

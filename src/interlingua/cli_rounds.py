@@ -7,6 +7,7 @@ Source: Hoang et al. 2018, "Iterative back-translation for neural machine transl
 """
 
 import json
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -322,7 +323,8 @@ def describe_rounds(rounds: Rounds, done: Sequence[dict[str, Any]]) -> str:
             "--valid-target make them so"
         )
         chosen = forward[-1]
-    lines.append(f'next: interlingua translate {done[chosen]["run"]} "..."')
+    run = shlex.quote(str(done[chosen]["run"]))
+    lines.append(f'next: interlingua translate {run} "..."')
     return "".join(f"{line}\n" for line in lines)
 
 

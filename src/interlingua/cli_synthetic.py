@@ -1,6 +1,7 @@
 """What ``back-translate`` and ``distill`` share: a text translated part by part, its cost told before, and its filter."""
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -278,7 +279,7 @@ def in_words(written: Written, job: SyntheticCorpus) -> str:
 def save_run(config: RunConfig, path: Path) -> None:
     """Write a configuration that ``train`` takes, and say so."""
     save_config(config, path)
-    note(f"next: interlingua train {path}")
+    note(f"next: interlingua train {shlex.quote(str(path))}")
 
 
 def describe(
