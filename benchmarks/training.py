@@ -9,8 +9,8 @@ With --device cuda the rows of a graphics card are measured instead, with 25,000
 system is started once there, and waits while another one is measured; on a processor each round starts it anew.
 Ours trains base once more there with the memory of a small card.
 
-Ends with status 0 if every "must" was measured and met; with --rows, if those of these rows were. A row is not met where ours failed in any round, or
-a peer in every kind of arithmetic.
+Ends with status 0 if every "must" was measured and met; with --rows, if those of these rows were. A row is not met where ours or the best peer failed in any
+round, or a peer in every kind of arithmetic.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from training_rows import (
     Peer,
     Row,
 )
-from training_systems import System, SystemFailed, error_of
+from training_systems import System, SystemFailed
 from training_verdict import (
     Rounds,
     all_met,
@@ -329,6 +329,17 @@ def run(name: str, row: Row, mode: str, system: System) -> dict[str, Any]:
     return found
 
 
+def peak_in_round(row: Row, peak: System) -> float:
+    """Return what the machine's best products come to, in FLOP a second; nothing where they failed, which is told."""
+    try:
+        most: float = peak.measure()
+    except SystemFailed as failure:
+        tell(f"  {row.name:12} large products: failed: {failure}")
+        return 0.0
+    tell(f"  {row.name:12} large products: {most / 1e12:,.3f} TFLOP/s")
+    return most
+
+
 def measure_row(
     row: Row, batches: Path, pythons: dict[str, Path], arguments: argparse.Namespace
 ) -> dict[str, Any]:
@@ -354,13 +365,12 @@ def measure_row(
         for system in (peak, products, *systems.values()):
             kept.callback(system.end)
         for _ in range(arguments.rounds):
-            most = peak.measure()
-            tell(f"  {row.name:12} large products: {most / 1e12:,.3f} TFLOP/s")
+            most = peak_in_round(row, peak)
             alone.append(run("products alone", row, row.ours, products))
             for name, mode in contenders:
                 rounds[name, mode].append(run(name, row, mode, systems[name, mode]))
             seconds = rounds[ours][-1].get("seconds")
-            used.append(flops / seconds / most if seconds else 0.0)
+            used.append(flops / seconds / most if seconds and most else 0.0)
             contenders = near_best(rounds, ours, arguments.near)
             for other in systems.keys() - contenders:
                 systems[other].end()
@@ -389,17 +399,17 @@ def measure_processes(batches: Path, arguments: argparse.Namespace) -> dict[str,
         speeds = []
         for command in ((script,), (*launcher, script)):
             mode = "bf16" if has_bfloat16() else "fp32"
-            done = subprocess.run(
-                [sys.executable, *command, str(batches), "base", mode, "1", str(arguments.steps)],
-                capture_output=True,
-                text=True,
-                env=os.environ | {"OMP_NUM_THREADS": "1"},
+            flags = [str(batches), "base", mode, "1", str(arguments.steps)]
+            threads = {"OMP_NUM_THREADS": "1"}
+            system = System(
+                [sys.executable, *command, *flags], threads, arguments.patience, is_kept=False
             )
-            if done.returncode != 0:
-                failures.append(error_of(done.stderr))
-                tell(f"  {PROCESSES}: failed: {failures[-1]}")
-            lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
-            speeds.append(json.loads(lines[-1])["tokens_a_second"] if lines else 0.0)
+            try:
+                speeds.append(system.measure()["tokens_a_second"])
+            except SystemFailed as failure:
+                speeds.append(0.0)
+                failures.append(str(failure))
+                tell(f"  {PROCESSES}: failed: {failure}")
         ratios.append(speeds[1] / speeds[0] if speeds[0] else 0.0)
         tell(f"  {PROCESSES}: {speeds[0]:,.0f} alone, {speeds[1]:,.0f} together")
     return requirement_of_processes(ratios, failures)

@@ -128,8 +128,14 @@ class System:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a program and what it has started, which would hold its output open."""
+    """End a program and what it has started, which would hold its output open.
+
+    It is asked first: the processes of torchrun are in sessions of their own, and it ends them itself, within 30 seconds.
+    """
     with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=40)
         os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -39,7 +39,7 @@ def summarise(
     speeds = {s: [one["tokens_a_second"] for one in rounds[s]] for s in rounds}
     alone = [one["tokens_a_second"] for one in products]
     rivals = [system for system in near_best(rounds, ours, near) if system != ours]
-    best = max(rivals, key=lambda system: statistics.median(speeds[system]), default=None)
+    best = max(rivals, key=lambda system: _usual_speed(speeds[system]), default=None)
     of_best = speeds[best] if best else [0.0] * len(alone)
     found: dict[str, Any] = {
         "name": row.name,
@@ -69,9 +69,14 @@ def summarise(
             for system, runs in rounds.items()
         },
     }
-    found["failures"] = failures_of(found["systems"], found["ours"])
+    found["failures"] = failures_of(found["systems"], found["ours"], found["best_peer"])
     found["met"] = not found["failures"] and found["ratio"]["median"] >= row.must
     return found
+
+
+def _usual_speed(speeds: list[float]) -> float:
+    """Return the median of the runs that did not fail: a peer that fails now and then is none the slower for it."""
+    return statistics.median([speed for speed in speeds if speed] or [0.0])
 
 
 def _failure_of(runs: list[dict[str, Any]]) -> str | None:
@@ -79,14 +84,20 @@ def _failure_of(runs: list[dict[str, Any]]) -> str | None:
     return next((one["failed"] for one in runs if "failed" in one), None)
 
 
-def failures_of(systems: dict[str, dict[str, Any]], ours: str) -> list[str]:
-    """Say what failed so that a row shows nothing: ours in any round, or a peer in every kind of arithmetic.
+def failures_of(systems: dict[str, dict[str, Any]], ours: str, best: str) -> list[str]:
+    """Say what failed so that a row shows nothing: ours or the best peer in any round, or a peer in every kind of arithmetic.
 
     Args:
         systems: what each came to, ours among them, by the name of trainer and arithmetic.
+        ours: the name of ours.
+        best: the name of the best peer, if one ran.
     """
-    mine = systems[ours]["failed"]
-    failures = [f"{ours} failed in a round: {mine}"] if mine else []
+    compared = [name for name in (ours, best) if name in systems]
+    failures = [
+        f"{name} failed in a round: {systems[name]['failed']}"
+        for name in compared
+        if systems[name]["failed"]
+    ]
     ways: dict[str, list[dict[str, Any]]] = {}
     for name, system in systems.items():
         if name != ours:

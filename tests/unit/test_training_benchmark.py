@@ -87,6 +87,19 @@ def test_ours_may_not_fail_in_any_round() -> None:
     assert row["failures"] == ["Interlingua bf16 failed in a round: ValueError: no such layer"]
 
 
+def test_the_best_peer_is_the_fastest_even_if_it_mostly_fails_and_it_may_not() -> None:
+    rarely = [*ran(120.0), FAILED, *ran(120.0)]
+    row = judged(ran(260.0, 260.0, 260.0), {("Marian", "fp32"): rarely})
+    assert row["best_peer"] == "Marian fp32"
+    mostly = [*ran(120.0), FAILED, FAILED]
+    row = judged(ran(260.0, 260.0, 260.0), {("Marian", "fp32"): mostly})
+    assert row["best_peer"] == "Marian fp32"
+    assert not row["met"]
+    assert row["failures"] == ["Marian fp32 failed in a round: ValueError: no such layer"]
+    slower = [*ran(85.0), FAILED, FAILED]
+    assert judged(ran(260.0, 260.0, 260.0), {("Marian", "fp32"): slower})["met"]
+
+
 def test_where_no_peer_ran_nothing_is_met() -> None:
     every = [("Eole", "fp32"), ("Eole", "bf16"), ("JoeyNMT", "bf16")]
     row = judged(ran(300.0, 300.0, 300.0), {system: [FAILED] for system in every})
@@ -126,7 +139,7 @@ def test_two_processes_may_not_fail_in_any_round() -> None:
 
 
 def test_the_reason_of_a_process_is_told_not_what_torchrun_says_of_it() -> None:
-    from training import error_of
+    from training_systems import error_of
 
     told = (
         "[rank1]: Traceback (most recent call last):\n"
@@ -341,3 +354,37 @@ def test_a_row_is_measured_round_by_round(
     assert found["ratio"]["median"] == pytest.approx(2.5 if device == "cpu" else 501 / 201)
     assert found["systems"]["Eole fp32"]["runs"] == 1
     assert found["systems"]["Eole bf16"]["runs"] == 3
+
+
+def test_large_products_that_fail_in_a_round_are_told_and_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import training
+    from training_rows import Row
+
+    (tmp_path / "peers").mkdir()
+    (tmp_path / "peers" / "peak.py").write_text("raise ValueError('no such layer')\n")
+    for name in ("products", "ours"):
+        (tmp_path / "peers" / f"{name}.py").write_text(SYSTEM.format(first=500.0))
+    monkeypatch.setattr(training, "HERE", tmp_path)
+    monkeypatch.setattr("sys.argv", ["training.py", "--rounds", "1"])
+    batches = tmp_path / "batches.json"
+    batches.write_text(json.dumps({"vocabulary": 12, "batches": []}))
+    row = Row("some", "small", "bf16", "all", must=2.0, reach=3.0)
+    found = training.measure_row(row, batches, {}, training._read_arguments())
+    assert found["share_of_peak"]["median"] == 0.0
+    assert "large products: failed: ValueError: no such layer" in capsys.readouterr().err
+
+
+def test_two_processes_that_take_too_long_are_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import training
+
+    (tmp_path / "peers").mkdir()
+    (tmp_path / "peers" / "ours.py").write_text("import time; time.sleep(60)\n")
+    monkeypatch.setattr(training, "HERE", tmp_path)
+    monkeypatch.setattr("sys.argv", ["training.py", "--patience", "0.1", "--rounds", "1"])
+    found = training.measure_processes(tmp_path / "batches.json", training._read_arguments())
+    assert found["value"] == "failed: stopped after 0.1 s"
+    assert not found["met"]
