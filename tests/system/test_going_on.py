@@ -307,6 +307,23 @@ def test_a_disk_that_failed_is_not_asked_again_and_the_error_is_told(
     assert "something broke" in told
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux")
+def test_a_run_that_goes_on_lets_go_of_the_checkpoint_that_it_began_from(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped = []
+    measure = Validator.measure
+
+    def watched(*asked: object) -> object:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        mapped.append([line for line in maps if "/run/checkpoints/" in line])
+        return measure(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Validator, "measure", watched)
+    run(f"{TRAIN} --training.steps 12")
+    assert mapped == [[]]  # a file that is deleted keeps its place on the disk while it is mapped
+
+
 def fail_at(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have one update of this process break, counted from 1, and those after it go on."""
     compute, count = GradientOfUpdate.compute, iter(range(1, 10_000))

@@ -68,13 +68,10 @@ class Adam:
             self.shared.meet()
 
     def restore(self, parameter: Tensor, saved: dict[str, Tensor]) -> None:
-        """Go on with the state of ``parameter`` that was saved."""
-        if self.shared:
-            state = self._state_of(parameter)
-            for key, tensor in saved.items():
-                state[key].copy_(tensor)
-        else:
-            self.state[parameter] = saved
+        """Go on with a copy of the state of ``parameter`` that was saved: what is read from a file keeps that on the disk."""
+        state = self._state_of(parameter)
+        for key, tensor in saved.items():
+            state[key].copy_(tensor)
 
     def _parts(self, tensors: Mapping[Tensor, Tensor]) -> list[Tensor]:
         """Return what this process updates of tensors that are given by their parameters."""

@@ -216,7 +216,7 @@ class _Run:
         self.last: Validation | None = None
 
     def go(self) -> TrainResult:
-        checkpoint = self._begin()
+        begun = self._begin()
         log = self._open_log()
         with listen_for_stop() as stop, self.progress, closing(log):
             validator = self._validator(stop)
@@ -246,7 +246,7 @@ class _Run:
                     self._write_model(
                         parameters_of(self.trainer.judged), None, "of the last update"
                     )
-        if checkpoint and self.trainer.state.step == checkpoint.step and not stop():
+        if self.trainer.state.step == begun and not stop():
             reason += " (as it was before: nothing is left to train; --fresh starts anew)"
         self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
@@ -298,8 +298,8 @@ class _Run:
             plain=config.plain,
         )
 
-    def _begin(self) -> Checkpoint | None:
-        """Continue from a checkpoint, or begin; return the checkpoint."""
+    def _begin(self) -> int | None:
+        """Continue from a checkpoint, or begin; return the step of the checkpoint, which itself is not kept in memory."""
         checkpoint = self._checkpoint()
         if self.workers.is_first:
             validated = checkpoint.state["validated"] if checkpoint else None
@@ -339,7 +339,7 @@ class _Run:
             training = config.training.model_dump(mode="json")
             fixed = fixed_settings(config, self.folder)
             self.folder.keep_settings(step, training, environment, fixed)
-        return checkpoint
+        return checkpoint.step if checkpoint else None
 
     def _mend_model(self) -> None:
         """Write the model folder again if it is gone or damaged: the best weights, or if they are not kept the present ones."""

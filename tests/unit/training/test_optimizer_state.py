@@ -40,6 +40,18 @@ def test_a_restored_optimizer_takes_the_same_next_step_to_the_last_bit() -> None
         assert torch.equal(mine, theirs)
 
 
+def test_a_restored_optimizer_keeps_nothing_of_what_it_was_given() -> None:
+    model, optimizer = build()
+    step(optimizer, model)
+    moments = saved_moments(model, optimizer)
+    before = {name: tensor.clone() for name, tensor in moments.items()}
+    other, fresh = build()
+    restore_moments(fresh, other, moments)
+    step(fresh, other)
+    for name, tensor in before.items():
+        assert torch.equal(moments[name], tensor), name
+
+
 @pytest.mark.parametrize(
     "device",
     [
