@@ -276,16 +276,33 @@ def test_an_error_before_anything_is_learnt_leaves_nothing_to_go_on_with(
 def test_what_an_infinite_loss_led_to_is_not_saved(
     begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    compute, count = GradientOfUpdate.compute, iter(range(100))
-
-    def infinite(self: GradientOfUpdate, *asked: object) -> object:
-        found = compute(self, *asked)  # type: ignore[arg-type]
-        return replace(found, loss=math.inf, suspects=(1,)) if next(count) == 2 else found
-
-    monkeypatch.setattr(GradientOfUpdate, "compute", infinite)
+    be_infinite_at(3, monkeypatch)
     status, line = refused(f"{TRAIN} --training.steps 12 --training.non-finite stop", capsys)
     assert (status, "step 11: the loss is inf" in line) == (7, True)
     assert steps()[-1] == 8
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_weights_that_a_validation_finds_spoilt_are_not_saved(
+    begun: Path, every: int, capsys: Capture
+) -> None:
+    rate = "--training.peak-learning-rate 1e20 --training.warmup-steps 1"
+    status, line = refused(
+        f"{TRAIN} --training.steps 12 {rate} --training.validate-every {every}", capsys
+    )
+    assert (status, f"step {8 + every}: the model gives no probability" in line) == (7, True)
+    assert "delete the newest folder in the run's checkpoints" in line
+    assert steps() == [4, 8]
+    run(f"{TRAIN} --training.steps 12 {rate.replace('1e20', '0.01')}")
+
+
+def test_an_error_just_after_an_update_was_left_out_saves_nothing(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(4, monkeypatch)
+    be_infinite_at(3, monkeypatch)
+    assert main(f"{TRAIN} --training.steps 20 --training.validate-every 20".split()) != 0
+    assert steps() == [4, 8]
 
 
 def test_a_disk_that_failed_is_not_asked_again_and_the_error_is_told(
@@ -332,6 +349,17 @@ def fail_at(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
         if next(count) == update:
             raise RuntimeError("something broke")
         return compute(self, *asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GradientOfUpdate, "compute", computed)
+
+
+def be_infinite_at(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the loss of one update of this process be infinite, counted from 1."""
+    compute, count = GradientOfUpdate.compute, iter(range(1, 10_000))
+
+    def computed(self: GradientOfUpdate, *asked: object) -> object:
+        found = compute(self, *asked)  # type: ignore[arg-type]
+        return replace(found, loss=math.inf, suspects=(1,)) if next(count) == update else found
 
     monkeypatch.setattr(GradientOfUpdate, "compute", computed)
 

@@ -18,7 +18,7 @@ from interlingua.checkpoints.model_folder import parts_of
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import TrainingConfig
-from interlingua.errors import OutputError, TrainingError
+from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.hardware import is_lack_of_memory
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.data import Cursor, TrainingData
@@ -38,6 +38,12 @@ __all__ = ["Trainer"]
 
 MOST_SKIPPED = 10
 """So many updates in a row without a finite loss end the run, whatever the policy."""
+WAY_OUT = (
+    "Lower training.peak_learning_rate or lengthen training.warmup_steps, then run the same command again: it resumes from the "
+    "last checkpoint. If that ends the same way, its weights are spoilt: delete the newest folder in the run's checkpoints, and it "
+    "resumes from the one before, or use --fresh"
+)
+"""What to do where the weights are spoilt, or soon would be."""
 NUMBERS_SAVED = 7e6
 """Parameters a second, about, that are saved on a busy laptop: twelve bytes each, hashed, written, and read back."""
 
@@ -148,6 +154,7 @@ class Trainer:
     def _kept_on_error(self, store: CheckpointStore) -> Iterator[None]:
         """Save the last finished update before an error ends the run, unless the disk or the weights may be what is wrong.
 
+        Weights may be where the update before was left out, or a validation found nothing to translate with.
         Of several processes the first one saves. A divided model could be saved by all together only, and one alone has the error.
         """
         try:
@@ -155,7 +162,8 @@ class Trainer:
         except OutputError:
             raise
         except (Exception, SystemExit):  # the latter where what shows the progress is gone
-            if self.workers.is_first and self.learner is self.model and self.state.step:
+            can_save = self.workers.is_first and self.learner is self.model
+            if can_save and self.state.step and not self.state.skipped_in_a_row:
                 try:
                     self._rescue(store)
                 except Exception as another:  # it does not hide the first
@@ -273,12 +281,7 @@ class Trainer:
         )
         if self.config.non_finite == "stop" or in_a_row >= MOST_SKIPPED:
             again = "" if in_a_row == 1 else f", the {in_a_row}th in a row"
-            return TrainingError(
-                f"{found}{again}; the weights were left as they were. Lower training.peak_learning_rate or "
-                "lengthen training.warmup_steps, then run the same command again: it resumes from the last checkpoint. If "
-                "that ends the same way, its weights are spoilt: delete the newest folder in the run's checkpoints, and it "
-                "resumes from the one before, or use --fresh"
-            )
+            return TrainingError(f"{found}{again}; the weights were left as they were. {WAY_OUT}")
         self.say(f"{found}; this update is left out, {skipped:,} so far in this run")
         return None
 
@@ -302,9 +305,10 @@ class Trainer:
 
         def validate() -> None:
             self._gather()
-            with self.workers.first_alone():
-                measured = self._measured(validator) if self.workers.is_first else None
-            seen = list(validator.samples(self.judged, measured[1])) if measured else []
+            with self._sound():
+                with self.workers.first_alone():
+                    measured = self._measured(validator) if self.workers.is_first else None
+                seen = list(validator.samples(self.judged, measured[1])) if measured else []
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
                     self.is_whole = False
@@ -346,6 +350,21 @@ class Trainer:
             if until is None and self.state.validated != self.state.step:
                 self._end(stop, store, validate)
         return reason
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
+        """Say how to go on where the model turns out to be no model; what is learnt of it is then not saved.
+
+        Raises:
+            TrainingError: nothing can be translated with the weights.
+        """
+        try:
+            yield
+        except ModelError as error:
+            if not self.state.step:  # then another model is what is wrong
+                raise
+            self.is_whole = False
+            raise TrainingError(f"step {self.state.step:,}: {error}. {WAY_OUT}") from error
 
     def _measured(self, validator: Validator) -> tuple[Validation, list[str]] | None:
         """Validate; where memory is short, without what makes the next updates faster."""
