@@ -265,6 +265,40 @@ def test_what_ends_a_run_in_the_middle_of_an_update_loses_none_before(
         assert found[name] == wanted[name]
 
 
+UNREAD = """
+import os, signal, sys, threading
+from contextlib import suppress
+from interlingua.cli import main
+from interlingua.training import stopping
+from interlingua.training.validation import Validator
+
+samples = Validator.samples
+
+def sampled(*asked):
+    os.set_blocking(2, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(2, b"." * 4096)
+    os.set_blocking(2, True)
+    threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGTERM]).start()
+    return samples(*asked)
+
+stopping.RESCUE_SECONDS = 1.0
+Validator.samples = sampled
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_whose_words_nobody_reads_is_stopped_and_loses_nothing(begun: Path) -> None:
+    command = [sys.executable, "-c", UNREAD, *TRAIN.split(), "--training.steps", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.wait(timeout=50) == 143  # blocked in the line of a validation
+        finally:
+            process.kill()
+    assert steps()[-1] == 12
+
+
 def test_an_error_before_anything_is_learnt_leaves_nothing_to_go_on_with(
     begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -220,9 +221,9 @@ class Trainer:
             if self.gradient.shared:
                 self.gradient.shared.meet()  # nobody changes what another one may be saving
             self.is_whole = False
-            hopeless = None
+            left_out: str | TrainingError = ""
             if measured.suspects:
-                hopeless = self._leave_out(step, measured)
+                left_out = self._leave_out(step, measured)
             else:
                 self.rate = self.learning_rate(step)
                 self.gradient.take(self.optimizer, self.rate)
@@ -238,9 +239,11 @@ class Trainer:
                 rates=(*self.state.rates, self.rate) if keeps_rate else (),
             )
             record(measured)
-            self.is_whole = hopeless is None
-        if hopeless:
-            raise hopeless
+            self.is_whole = not isinstance(left_out, TrainingError)
+        if isinstance(left_out, TrainingError):
+            raise left_out
+        if left_out:  # nobody who saves may wait until it is read
+            self.say(left_out)
         self.gradient.clear()
         return measured
 
@@ -267,8 +270,8 @@ class Trainer:
         for name, mean in self._mean_weights().items():
             mean.lerp_(now[name], 1 - decay)
 
-    def _leave_out(self, step: int, measured: Measured) -> TrainingError | None:
-        """Report an update that cannot be made; return the error that ends the run, if it is to end."""
+    def _leave_out(self, step: int, measured: Measured) -> str | TrainingError:
+        """Count an update that cannot be made; return what is to be said of it, or the error that ends the run, if it is to end."""
         in_a_row = self.state.skipped_in_a_row + 1
         skipped = self.state.skipped + 1
         self.state = replace(self.state, skipped=skipped, skipped_in_a_row=in_a_row)
@@ -282,8 +285,7 @@ class Trainer:
         if self.config.non_finite == "stop" or in_a_row >= MOST_SKIPPED:
             again = "" if in_a_row == 1 else f", the {in_a_row}th in a row"
             return TrainingError(f"{found}{again}; the weights were left as they were. {WAY_OUT}")
-        self.say(f"{found}; this update is left out, {skipped:,} so far in this run")
-        return None
+        return f"{found}; this update is left out, {skipped:,} so far in this run"
 
     def run(
         self,
@@ -309,22 +311,24 @@ class Trainer:
                 with self.workers.first_alone():
                     measured = self._measured(validator) if self.workers.is_first else None
                 seen = list(validator.samples(self.judged, measured[1])) if measured else []
+            told = ""
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
                 if measured:
                     self.is_whole = False
                     validation = measured[0]
                     is_best = self.take_in(validation, metrics)
-                    for number, sample in enumerate(seen, 1):
-                        append_record(samples, {"step": self.state.step, "sample": number} | sample)
+                    _append_samples(samples, self.state.step, seen)
                     seconds = self.state.seconds + time.monotonic() - self.clock
                     self.state = replace(self.state, seconds=seconds)
                     on_validation(validation, is_best)
                     self.is_whole = True
-                    progress.say(_in_words(self.state.step, validation, is_best))
-                told = (self.state, self.best, measured is not None)
-                self.state, self.best, is_measured = self.workers.from_first(told)
+                    told = _in_words(self.state.step, validation, is_best)
+                found = (self.state, self.best, measured is not None)
+                self.state, self.best, is_measured = self.workers.from_first(found)
                 if is_measured:  # else the run was told to stop, and is saved at its end
                     self.save(store)
+            if told:  # not before: whoever saves does not wait until it is read
+                progress.say(told)
             self.clock = time.monotonic()
             meter.restart(self.state)
 
@@ -425,6 +429,11 @@ class Trainer:
         )
         self.state = replace(self.state, validated=self.state.step, losses=())
         return is_best
+
+
+def _append_samples(path: Path, step: int, samples: list[dict[str, Any]]) -> None:
+    for number, sample in enumerate(samples, 1):
+        append_record(path, {"step": step, "sample": number} | sample)
 
 
 def _in_words(step: int, validation: Validation, is_best: bool) -> str:

@@ -218,37 +218,13 @@ class _Run:
     def go(self) -> TrainResult:
         begun = self._begin()
         log = self._open_log()
-        with listen_for_stop() as stop, self.progress, closing(log):
-            validator = self._validator(stop)
-            start = self.prepared.start
-            with self.workers.first_alone():
-                if start and start.is_whole and self.workers.is_first:
-                    with stop.rescued_by(lambda: None, nullcontext()):
-                        self._ask_starting_model(start, stop)
-            differences: tuple[Difference, ...] = ()
-            reason = self.trainer.run(
-                metrics=log,
-                samples=self.folder.samples,
-                store=self.store,
-                validator=validator,
-                progress=self.progress,
-                stop=stop,
-                on_validation=self._keep,
-            )
-            with self.workers.first_alone():
-                if not self.workers.is_first:
-                    pass
-                elif not stop():
-                    with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
-                        self._average(validator)
-                        differences = self._compare(stop)
-                elif not self.folder.model.exists():
-                    self._write_model(
-                        parameters_of(self.trainer.judged), None, "of the last update"
-                    )
-        if self.trainer.state.step == begun and not stop():
-            reason += " (as it was before: nothing is left to train; --fresh starts anew)"
-        self.progress.say(f"{reason}; the model is in {self.folder.model}")
+        with listen_for_stop() as stop, ExitStack() as ending:
+            with self.progress, closing(log):
+                reason, differences = self._train(log, stop)
+                ending.enter_context(stop.last_words())
+            if self.trainer.state.step == begun and not stop():
+                reason += " (as it was before: nothing is left to train; --fresh starts anew)"
+            self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
             run_dir=self.folder.path,
             model_dir=self.folder.model,
@@ -262,6 +238,35 @@ class _Run:
             differences=differences,
             worker=self.workers.rank,
         )
+
+    def _train(self, log: MetricsLog, stop: StopSignal) -> tuple[str, tuple[Difference, ...]]:
+        """Train until there is a reason to stop; return it, and what changed against the starting model."""
+        validator = self._validator(stop)
+        start = self.prepared.start
+        with self.workers.first_alone():
+            if start and start.is_whole and self.workers.is_first:
+                with stop.rescued_by(lambda: None, nullcontext()):
+                    self._ask_starting_model(start, stop)
+        differences: tuple[Difference, ...] = ()
+        reason = self.trainer.run(
+            metrics=log,
+            samples=self.folder.samples,
+            store=self.store,
+            validator=validator,
+            progress=self.progress,
+            stop=stop,
+            on_validation=self._keep,
+        )
+        with self.workers.first_alone():
+            if not self.workers.is_first:
+                pass
+            elif not stop():
+                with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
+                    self._average(validator)
+                    differences = self._compare(stop)
+            elif not self.folder.model.exists():
+                self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
+        return reason, differences
 
     def go_until(self, step: int) -> int | None:
         """Train up to an update, and no further; return the signal that stopped it before, if one did."""

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from types import FrameType
@@ -23,6 +23,8 @@ RESCUE_SECONDS = 4.0
 more than ten seconds in all."""
 SAFE_SECONDS = 8.0
 """By then all must be saved: where saving takes long, the other thread waits less."""
+WORDS_SECONDS = 2.0
+"""So long a run that was told to stop, and has nothing left to do, waits for somebody to read what it says."""
 PERFECT_VALIDATIONS = 3
 FEWEST_SENTENCES = 50
 """So many validations in a row without a single wrong sentence, of no fewer sentences, end the training."""
@@ -70,8 +72,9 @@ class StopSignal:
             return
         reading, writing = self._pipe
         over = threading.Event()
+        told = self.number or 0
         patience = min(RESCUE_SECONDS, max(0.5, SAFE_SECONDS - takes))
-        rescue = partial(_rescue, save, changing, over, reading, patience, follows=follows)
+        rescue = partial(_rescue, save, changing, over, reading, told, patience, follows=follows)
         watch = threading.Thread(target=rescue, daemon=True)
         watch.start()
         try:
@@ -81,18 +84,23 @@ class StopSignal:
             os.write(writing, b"\0")
             watch.join()
 
+    def last_words(self) -> AbstractContextManager[None]:
+        """Leave, once told to stop, even if nobody reads what the block has to say; it has nothing else to do."""
+        takes = SAFE_SECONDS - WORDS_SECONDS
+        return self.rescued_by(lambda: None, nullcontext(), takes=takes)
+
 
 def _rescue(
     save: Callable[[], None],
     changing: AbstractContextManager[Any],
     over: threading.Event,
     reading: int,
+    number: int,
     patience: float,
     *,
     follows: bool,
 ) -> None:
-    """Wait for a signal; if the block is not ``over`` some time after it, save and end the process."""
-    number = 0
+    """Wait for a signal, unless ``number`` is one; if the block is not ``over`` some time after it, save and end the process."""
     while number not in STOPS and not over.is_set():
         number = os.read(reading, 1)[0]
     if over.wait(1.5 * RESCUE_SECONDS if follows else patience):
@@ -115,11 +123,19 @@ def _rescue(
                 status, words = 70, f"error: {error!r} while the run was saved"
             if follows:
                 return
-            if sys.stderr.isatty():
-                sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
-            print(words, file=sys.stderr, flush=True)
-        finally:  # also where nobody is left to read it
+            speaking = threading.Thread(target=_say, args=(words,), daemon=True)
+            speaking.start()
+            speaking.join(WORDS_SECONDS / 2)
+        finally:
             os._exit(status)
+
+
+def _say(words: str) -> None:
+    """Say the last words, for which nobody may wait: a pipe may be full, or a terminal held."""
+    with suppress(OSError, ValueError):  # nobody is left to read it
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h\n")  # the bar has hidden the cursor
+        print(words, file=sys.stderr, flush=True)
 
 
 def _name(number: int | None) -> str:

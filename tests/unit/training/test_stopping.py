@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,6 +176,51 @@ def test_a_run_whose_reader_is_gone_is_ended_too(tmp_path: Path) -> None:
     assert process.wait(timeout=30) == 130
     process.stdout.close()
     assert (tmp_path / "saved").exists()
+
+
+TALKS = """
+import signal, sys, threading, time
+from contextlib import nullcontext
+from interlingua.training import stopping
+
+with stopping.listen_for_stop() as stop:
+    with stop.rescued_by(lambda: None, nullcontext()):
+        if sys.argv[1] == "before":
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(0.2)
+    with stop.last_words():
+        if sys.argv[1] == "meanwhile":
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGTERM]).start()
+        print("the end", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "how", "status"),
+    [(BUSY, "slow", 143), (BUSY, "full", 6), (TALKS, "before", 143), (TALKS, "meanwhile", 143)],
+)
+def test_a_run_whose_words_nobody_reads_is_ended_too(
+    tmp_path: Path, program: str, how: str, status: int
+) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"." * 4096)
+    os.set_blocking(writing, True)
+    command = [sys.executable, "-c", program, how]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=writing)
+    try:
+        if program == BUSY:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"busy\n"
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == status
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(reading)
+        os.close(writing)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])

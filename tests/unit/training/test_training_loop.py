@@ -1,6 +1,7 @@
 """The loop: what an update does, and that a resumed run is the run that was never stopped."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,21 @@ def test_an_update_without_a_finite_loss_is_left_out_and_ten_in_a_row_end_the_ru
         bias[0] = float("inf")
     with pytest.raises(TrainingError, match="10th in a row"):
         advance(trainer, 12)
+
+
+def test_an_update_that_is_left_out_is_told_when_others_may_save(data: TrainingData) -> None:
+    free: list[bool] = []
+
+    def say(_: str) -> None:
+        """Ask as another thread, as this one may take its own lock again."""
+        with ThreadPoolExecutor() as another:
+            free.append(another.submit(trainer.changing.acquire, blocking=False).result())
+
+    trainer = trainer_of(data, say=say)
+    with torch.no_grad():
+        trainer.model.decoder.layers[0].feed_forward.inner.bias[0] = float("inf")
+    advance(trainer, 1)
+    assert free == [True]
 
 
 def test_the_pairs_of_the_batch_that_is_to_blame_are_named(data: TrainingData) -> None:
