@@ -52,6 +52,38 @@ def test_the_model_is_the_best_of_the_run_and_is_written_again_where_it_is_gone(
         shutil.rmtree("run/model")
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_run(
+    is_there: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run that was not ended before holds the best single weights, as its last mean is worse."""
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    means = f"{TRAIN} --training.average-last {5 if is_there else 2} --training.keep-checkpoints 2"
+    with monkeypatch.context() as patch:
+        script([30.0, 10.0, 20.0, 31.0], patch)
+        run(means)
+    mean = weights_of("run")
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        left = script([11.0, 12.0, 5.0], patch)
+        run(f"{means} --training.steps 20")
+    assert not left
+    found, told = weights_of("run"), capsys.readouterr()
+    wanted = (
+        dict(CheckpointStore(Path("run/checkpoints"), keep=5).load(4).weights) if is_there else mean
+    )
+    for name, tensor in wanted.items():
+        torch.testing.assert_close(found[name], tensor, rtol=0.0, atol=0.0, msg=name)
+    stays = "step 4" if is_there else "what run/model holds"
+    assert f"BLEU 5.00; {stays} is better and stays" in told.err
+    assert ("validation: loss 2.000, BLEU 30.00" in told.out) == is_there
+
+
 def script(bleu: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Have validations come to such BLEU, one after the other, and to one loss; return those that are still to come."""
     measure, left = Validator.measure, list(bleu)

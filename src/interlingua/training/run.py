@@ -11,6 +11,7 @@ from rich.console import Console
 from torch import Tensor
 
 from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.card import weights_sentence
 from interlingua.checkpoints.manifest import check_manifest, listed_sha256
 from interlingua.checkpoints.model_folder import BuildModel, build, check_parts
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
@@ -69,7 +70,7 @@ class TrainResult:
     steps: int
     seconds: float
     validation: Validation | None
-    """That of the model in the folder; if an earlier start wrote it, the best validation of the run."""
+    """That of the model in the folder, if it is known: not of a mean that an earlier start wrote."""
     reason: str
     reasons: tuple[str, ...]
     """The choices that were made from the corpus, and why."""
@@ -230,7 +231,7 @@ class _Run:
             model_dir=self.folder.model,
             steps=self.trainer.state.step,
             seconds=self.trainer.state.seconds,
-            validation=self.last or read_validation(self.folder.metrics, self.trainer.best.step),
+            validation=self._validation(),
             reason=reason,
             reasons=self.prepared.reasons,
             expected=self.prepared.expected,
@@ -238,6 +239,12 @@ class _Run:
             differences=differences,
             worker=self.workers.rank,
         )
+
+    def _validation(self) -> Validation | None:
+        """Return that of the model in the folder, as far as it is known."""
+        if self.last or not self._holds_best():
+            return self.last
+        return read_validation(self.folder.metrics, self.trainer.best.step)
 
     def _train(self, log: MetricsLog, stop: StopSignal) -> tuple[str, tuple[Difference, ...]]:
         """Train until there is a reason to stop; return it, and what changed against the starting model."""
@@ -353,17 +360,33 @@ class _Run:
             return
         except ModelError as error:
             reason = error if self.folder.model.exists() else f"{self.folder.model}: does not exist"
-        step, weights = self.trainer.state.step, parameters_of(self.trainer.judged)
-        if self.trainer.best.step in self.store.whole_steps():
-            best = self.store.load(self.trainer.best.step)
-            step = best.step
-            weights = {
-                name: best.moments.get(f"mean/{name}", best.weights[name]) for name in weights
-            }
-        self._write_model(
-            weights, read_validation(self.folder.metrics, step), f"those of step {step:,}"
-        )
+        step, weights = self.trainer.best.step, self._best_weights()
+        if weights is None:
+            step, weights = self.trainer.state.step, parameters_of(self.trainer.judged)
+        self._write_model(weights, read_validation(self.folder.metrics, step), _made_of(step))
         self.progress.say(f"{reason}; it is written again, with the weights of step {step:,}")
+
+    def _best_weights(self) -> dict[str, Tensor] | None:
+        """Return the weights of the best validation, if their checkpoint is kept and whole."""
+        step = self.trainer.best.step
+        if step not in self.store.steps():
+            return None
+        try:
+            best = self.store.load(step)
+        except ModelError:
+            return None
+        return {
+            name: best.moments.get(f"mean/{name}", best.weights[name])
+            for name in parameters_of(self.trainer.judged)
+        }
+
+    def _holds_best(self) -> bool:
+        """Tell whether the model folder says that it holds the weights of the best validation, not a mean of several."""
+        try:
+            card = (self.folder.model / "README.md").read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return False
+        return weights_sentence(_made_of(self.trainer.best.step)) in card
 
     def _ways_to_compute(self) -> str:
         if self.prepared.config.training.plain:
@@ -447,12 +470,13 @@ class _Run:
         return found
 
     def _keep(self, validation: Validation, is_best: bool) -> None:
+        """Keep the best weights; a mean that an earlier end of the run left gives way to them, as in a run without that end."""
+        best = self.trainer.best.step
         if is_best or not self.folder.model.exists():
-            weights = parameters_of(self.trainer.judged)
-            step = self.trainer.state.step
-            self._write_model(
-                weights, validation, f"those of step {step:,}" if step else "as they were"
-            )
+            made_of = _made_of(self.trainer.state.step)
+            self._write_model(parameters_of(self.trainer.judged), validation, made_of)
+        elif not self._holds_best() and (weights := self._best_weights()):
+            self._write_model(weights, read_validation(self.folder.metrics, best), _made_of(best))
 
     def _average(self, validator: Validator) -> None:
         """Put the mean of the last checkpoints into the model folder if it validates as well."""
@@ -472,10 +496,11 @@ class _Run:
                 f"BLEU {validation.bleu:.2f}: kept"
             )
         elif measured:
+            best = f"step {self.trainer.best.step:,}"
             self.progress.say(
                 f"mean of the last {len(steps)} checkpoints: validation loss {measured[0].loss:.3f}, "
                 f"BLEU {measured[0].bleu:.2f}; "
-                f"step {self.trainer.best.step:,} is better and stays"
+                f"{best if self._holds_best() else f'what {self.folder.model} holds'} is better and stays"
             )
         _set_weights(model, own)
 
@@ -484,6 +509,11 @@ class _Run:
     ) -> None:
         self.last = validation or self.last
         self.saved.write(weights, validation, made_of)
+
+
+def _made_of(step: int) -> str:
+    """Say which weights a model folder of one update holds."""
+    return f"those of step {step:,}" if step else "as they were"
 
 
 def _set_weights(model: EncoderDecoder, weights: dict[str, Tensor]) -> None:
