@@ -125,7 +125,9 @@ def test_typos_are_the_most_frequent_and_nothing_is_in_capitals() -> None:
     others = [spoilt(way)[0] for way in ("small letters", "title", "no punctuation", "no accents")]
     of_others = sum(source in others or SOURCE in source for source in sources)
     assert len(sources) == 1_000
-    assert 500 <= of_others <= 750  # a third of the sentences of seven words that should get typos get none
+    assert (
+        500 <= of_others <= 750
+    )  # a third of the sentences of seven words that should get typos get none
 
 
 def test_small_letters_leave_no_dot_behind() -> None:
