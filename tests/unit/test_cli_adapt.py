@@ -32,4 +32,4 @@ def test_corrections_of_other_pairs_of_languages_are_counted(
 def test_what_to_type_next_chooses_a_language_where_there_are_several() -> None:
     corrections = [Correction("who", "cine", "en", "ro")]
     assert _into(MANY, corrections) == ["--to", "ro"]
-    assert _into(replace(MANY, directions=()), corrections) == ""
+    assert _into(replace(MANY, directions=()), corrections) == []
