@@ -103,11 +103,8 @@ class Translator:
     ) -> None:
         self.device = choose_device(device)
         self._held = HeldModel(model, self.device, compiled)
-        self._form = text_form_of(model, tokenizers, max_source_length)
-        if type(self._form) is Sources:
-            tokenizers = truecase_sources(tokenizers, source_lang)
-            self._form = Sources(tokenizers, max_source_length)
-        self.tokenizers = tokenizers
+        self._form = text_form_of(model, tokenizers, max_source_length, source_lang)
+        self.tokenizers = self._form.tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
         self.decoding = decoding
@@ -364,6 +361,7 @@ class Translator:
             calibration=self.calibration,
         )
         other._form = self._form  # whatever was put around the model, text is the same to it
+        other.tokenizers = self.tokenizers
         other.directions = self.directions
         return other
 

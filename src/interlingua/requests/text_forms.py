@@ -13,6 +13,7 @@ from interlingua.model.labeller import Labeller
 from interlingua.model.language_model import LanguageModel
 from interlingua.tokenization.gaps import encode_with_gaps
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.truecasing import truecase_sources
 from interlingua.tokenization.word_vectors import words_of
 from interlingua.tokenization.words import first_tokens
 
@@ -111,13 +112,16 @@ class Questions(Sources):
         return tuple(id if self.guesses and id != unknown else None for id in ids)
 
 
-def text_form_of(model: object, tokenizers: TokenizerPair, longest: int) -> Sources:
-    """Choose what text is to ``model``.
+def text_form_of(
+    model: object, tokenizers: TokenizerPair, longest: int, source_lang: str
+) -> Sources:
+    """Choose what text is to ``model``; a source to translate is read :mod:`truecased <interlingua.tokenization.truecasing>`.
 
     Args:
         model: of any kind.
         tokenizers: its own.
         longest: tokens that it reads at most, the end symbol included.
+        source_lang: language of the texts.
     """
     if isinstance(model, LanguageModel):
         return Prompts(tokenizers, longest)
@@ -125,4 +129,4 @@ def text_form_of(model: object, tokenizers: TokenizerPair, longest: int) -> Sour
         is_closed = not tokenizers.shared
         choices = tuple(words_of(tokenizers.target)) if is_closed else None
         return Questions(tokenizers, longest, model.architecture.answers, choices)
-    return Sources(tokenizers, longest)
+    return Sources(truecase_sources(tokenizers, source_lang), longest)

@@ -7,7 +7,6 @@ stands where that takes the fewest ("DVD").
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from interlingua.corpus.placeholders import split_at_placeholders
@@ -21,7 +20,8 @@ _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\u2026][^\w\s]*\s)[^\w]*$")
 """What stands before the first word of a sentence."""
 _WORTH_IT = 0.75
 """Of its pieces as it stands: a text that takes hardly fewer in other letters is of a vocabulary that knows capitals."""
-_CACHED_WORDS = 20_000
+_LOOK_BACK = 20
+"""Characters before a word that are looked at: a long text takes no longer for each of its words."""
 
 
 class TruecasingTokenizer(Tokenizer):
@@ -41,28 +41,31 @@ class TruecasingTokenizer(Tokenizer):
         self.vocabulary_size = plain.vocabulary_size
         self.pad_id, self.unknown_id = plain.pad_id, plain.unknown_id
         self.begin_id, self.end_id = plain.begin_id, plain.end_id
-        self._choose = lru_cache(_CACHED_WORDS)(self._choose_letters)
 
     def truecase(self, text: str) -> str:
         """Return ``text`` as it is read; a text with a small letter outside placeholders stays as it is."""
         if sum(map(str.isupper, text)) <= sum(map(str.islower, text)):
             return text  # most text is: it needs no further look
         parts = split_at_placeholders(text)
-        words = "".join(part.text for part in parts if not part.locked)
-        if not words.isupper():
+        loud = "".join(part.text for part in parts if not part.locked)
+        if not loud.isupper():
             return text
-        read = ""
+        read = quiet = ""
         for part in parts:
-            read += part.text if part.locked else self._read(part.text, read)
-        before, after = map(len, self.plain.encode_batch([words, self._read(words, "")]))
+            now = part.text if part.locked else self._read(part.text, read)
+            read += now
+            quiet += "" if part.locked else now
+        before, after = map(len, self.plain.encode_batch([loud, quiet]))
         return read if after <= _WORTH_IT * before else text
 
     def _read(self, part: str, before: str) -> str:
         """Return a part of a text in other letters; ``before`` is what stands before it."""
 
         def choose(found: re.Match[str]) -> str:
-            begins = bool(_SENTENCE_BEGINS.search(before + part[: found.start()]))
-            return self._choose(found[0], begins)
+            start = found.start()
+            near = before[-_LOOK_BACK:] + part[max(0, start - _LOOK_BACK) : start]
+            begins = bool(_SENTENCE_BEGINS.search(near[-_LOOK_BACK:]))
+            return self._choose_letters(found[0], begins)
 
         return _WORD.sub(choose, part)
 
