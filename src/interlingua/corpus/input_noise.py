@@ -57,7 +57,7 @@ class InputNoise:
     """Noise as a pure function of seed, epoch and pair.
 
     Attributes:
-        share: probability that a pair is spoiled, in one of the ways of ``SPOILS``.
+        share: probability that a pair is spoiled, in one of those ways of ``SPOILS`` that are learnt and change it.
         seed: another one makes other noise.
 
     Why it helps: Belinkov and Bisk 2018, "Synthetic and Natural Noise Both Break Neural Machine Translation", section 6.
