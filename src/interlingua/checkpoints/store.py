@@ -22,7 +22,7 @@ from interlingua.checkpoints.weights import read_tensors, write_tensors
 from interlingua.errors import ModelError, OutputError
 from interlingua.files import remove_folder, replace_folder, write_text
 
-__all__ = ["Checkpoint", "CheckpointStore", "checkpoint_steps"]
+__all__ = ["Checkpoint", "CheckpointStore", "checkpoint_steps", "had_none", "note_if_none"]
 
 _WEIGHTS, _MOMENTS, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 _NONE_YET = "none-yet"
@@ -44,6 +44,21 @@ def checkpoint_steps(folder: Path) -> list[int]:
         return []
     matches = (re.fullmatch(r"step-(\d+)", path.name) for path in folder.iterdir())
     return sorted(int(match[1]) for match in matches if match)
+
+
+def note_if_none(folder: Path) -> None:
+    """Note that there is no checkpoint in ``folder`` yet, if there is none.
+
+    Raises:
+        OutputError: the place cannot be written.
+    """
+    if not checkpoint_steps(folder):
+        write_text(folder / _NONE_YET, "The run had a model before its first checkpoint.\n")
+
+
+def had_none(folder: Path) -> bool:
+    """Tell whether there is no checkpoint because there was never one, as far as is noted."""
+    return not checkpoint_steps(folder) and (folder / _NONE_YET).exists()
 
 
 class CheckpointStore:
@@ -83,21 +98,6 @@ class CheckpointStore:
             (self.folder / _NONE_YET).unlink(missing_ok=True)
             self._drop_the_oldest()
         return path
-
-    def note_if_none(self) -> None:
-        """Note that there is no checkpoint yet, if there is none.
-
-        Raises:
-            OutputError: the place cannot be written.
-        """
-        if not self.steps():
-            write_text(
-                self.folder / _NONE_YET, "The run had a model before its first checkpoint.\n"
-            )
-
-    def had_none(self) -> bool:
-        """Tell whether there is no checkpoint because there was never one, as far as is noted."""
-        return not self.steps() and (self.folder / _NONE_YET).exists()
 
     def path(self, step: int) -> Path:
         """Return the folder of the checkpoint at ``step``, there or not."""

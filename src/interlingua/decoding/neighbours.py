@@ -14,6 +14,8 @@ temperature and lambda for all of them:
   one that was remembered itself at its own target only. Whatever is not like a remembered source is searched as ever.
 * lambda and T follow the distance of the nearest key: at no distance, as for a remembered source, lambda is 1 and only
   that key counts; at ``FARTHEST`` lambda is 0, and T grows with the distance, so that one near key outweighs many far ones.
+* As long as the target of a remembered source is written as it was told, only the key of its place counts: where a word is
+  repeated often, the states of a recurrent model become alike.
 
 Sources: Khandelwal et al. 2021, "Nearest Neighbor Machine Translation"; Zheng et al. 2021, "Adaptive Nearest Neighbor
 Machine Translation" (lambda by distance); Deguchi et al. 2023, "Subset Retrieval Nearest Neighbor Machine Translation"

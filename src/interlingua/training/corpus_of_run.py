@@ -270,7 +270,6 @@ class RunCorpus:
         content = {
             "version": _VERSION,
             "identity": self.identity,
-            "training": self.num_training,
             "parts": self._parts,
             "validation": self.num_validation,
             "report": self.report,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.store import had_none
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
@@ -146,7 +146,7 @@ def refuse_to_overwrite(folder: RunFolder) -> None:
     """
     if folder.has_checkpoints() or not folder.model.exists():
         return
-    if not CheckpointStore(folder.checkpoints, keep=1).had_none():
+    if not had_none(folder.checkpoints):
         raise ConfigError(
             f"{folder.path}: holds a trained model, and no checkpoints to go on from; put them back, or use --fresh, which starts anew "
             "and keeps this run under another name, or use another --run-dir"

@@ -12,7 +12,7 @@ from interlingua.checkpoints.model_folder import (
     save_model_folder,
 )
 from interlingua.checkpoints.sentences import MOST_SENTENCES
-from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.store import note_if_none
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
@@ -85,7 +85,7 @@ class SavedForm:
             fills_gaps=bool(prepared.config.corpus.text and prepared.config.corpus.denoise),
             imported=prepared.start is not None and prepared.start.imported,
         )
-        CheckpointStore(prepared.folder.checkpoints, keep=1).note_if_none()
+        note_if_none(prepared.folder.checkpoints)
         save_model_folder(prepared.folder.model, loaded, weights, card)
 
     def _sentences(self) -> list[tuple[SentencePair, Direction | None]]:

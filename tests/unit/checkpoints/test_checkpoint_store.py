@@ -7,7 +7,7 @@ import torch
 
 from interlingua.checkpoints.average import average_weights
 from interlingua.checkpoints.manifest import write_manifest
-from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.store import CheckpointStore, had_none, note_if_none
 from interlingua.errors import ModelError, OutputError
 from interlingua.files import replace_file, replace_folder
 
@@ -191,11 +191,11 @@ def test_a_file_where_the_checkpoints_belong_is_told_at_once(tmp_path: Path) -> 
 
 def test_a_note_tells_checkpoints_that_never_were_from_those_that_are_gone(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path / "checkpoints", keep=3)
-    assert not store.had_none()
-    store.note_if_none()
-    assert store.had_none()
+    assert not had_none(store.folder)
+    note_if_none(store.folder)
+    assert had_none(store.folder)
     path = save(store, 1, 1.0)
-    store.note_if_none()
+    note_if_none(store.folder)
     assert [each.name for each in store.folder.iterdir()] == ["step-1"]
     path.rename(path.with_name("step-1.old"))
-    assert not store.had_none()
+    assert not had_none(store.folder)
