@@ -4,16 +4,16 @@ The symbol is an entry of the vocabulary that no text becomes, so that a text ca
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from interlingua.errors import TokenizerError
+from interlingua.tokenization.around import TokenizerAround
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Encoding, Tokenizer
 
 __all__ = ["TaggedTokenizer", "tag_sources"]
 
 
-class TaggedTokenizer(Tokenizer):
+class TaggedTokenizer(TokenizerAround):
     """Does what ``plain`` does, with the id of ``tag`` first. The tag covers no character of the text.
 
     Args:
@@ -25,20 +25,12 @@ class TaggedTokenizer(Tokenizer):
     """
 
     def __init__(self, plain: Tokenizer, tag: str) -> None:
-        self.plain = plain
+        super().__init__(plain)
         self.tag = tag
-        self.kind = plain.kind
-        self.vocabulary_size = plain.vocabulary_size
-        self.pad_id, self.unknown_id = plain.pad_id, plain.unknown_id
-        self.begin_id, self.end_id = plain.begin_id, plain.end_id
         pieces = plain.all_tokens()
         if tag not in pieces:
             raise TokenizerError(f"the tag {tag} is not in the vocabulary")
         self.tag_id = pieces.index(tag)
-
-    def normalise(self, text: str) -> str:
-        """See :class:`Tokenizer`; the tag is no part of it."""
-        return self.plain.normalise(text)
 
     def encode(self, text: str) -> Encoding:
         """See :class:`Tokenizer`; a text without tokens gets no tag either."""
@@ -63,14 +55,6 @@ class TaggedTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         """See :class:`Tokenizer`; the tag is left out."""
         return self.plain.decode([number for number in ids if number != self.tag_id])
-
-    def tokens(self, ids: Sequence[int]) -> list[str]:
-        """See :class:`Tokenizer`."""
-        return self.plain.tokens(ids)
-
-    def save(self, path: Path) -> None:
-        """Write the tokenizer without the tag: which one is meant is told when a model is opened."""
-        self.plain.save(path)
 
 
 def tag_sources(tokenizers: TokenizerPair, tag: str) -> TokenizerPair:

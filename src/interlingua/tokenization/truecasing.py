@@ -7,9 +7,9 @@ stands where that takes the fewest ("DVD").
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from interlingua.corpus.placeholders import split_at_placeholders
+from interlingua.tokenization.around import TokenizerAround
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Encoding, Tokenizer
 
@@ -24,7 +24,7 @@ _LOOK_BACK = 20
 """Characters before a word that are looked at: a long text takes no longer for each of its words."""
 
 
-class TruecasingTokenizer(Tokenizer):
+class TruecasingTokenizer(TokenizerAround):
     """Does what ``plain`` does, but reads a text all in capitals in the letters that take the fewest pieces.
 
     Placeholders stay as they are.
@@ -35,12 +35,8 @@ class TruecasingTokenizer(Tokenizer):
     """
 
     def __init__(self, plain: Tokenizer, language: str) -> None:
-        self.plain = plain
+        super().__init__(plain)
         self.language = language
-        self.kind = plain.kind
-        self.vocabulary_size = plain.vocabulary_size
-        self.pad_id, self.unknown_id = plain.pad_id, plain.unknown_id
-        self.begin_id, self.end_id = plain.begin_id, plain.end_id
 
     def truecase(self, text: str) -> str:
         """Return ``text`` as it is read; a text with a small letter outside placeholders stays as it is."""
@@ -108,18 +104,6 @@ class TruecasingTokenizer(Tokenizer):
             pair=pair,
             side=side,
         )
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """See :class:`Tokenizer`."""
-        return self.plain.decode(ids)
-
-    def tokens(self, ids: Sequence[int]) -> list[str]:
-        """See :class:`Tokenizer`."""
-        return self.plain.tokens(ids)
-
-    def save(self, path: Path) -> None:
-        """Write the tokenizer that cuts; how text is read is no part of it."""
-        self.plain.save(path)
 
 
 def truecase_sources(tokenizers: TokenizerPair, language: str) -> TokenizerPair:
