@@ -24,7 +24,7 @@ def test_a_run_tells_when_its_first_update_begins_and_ends_there(tmp_path: Path)
     )
     begins, ends = map(float, told.stdout.split())
     assert 0 < begins < ends
-    assert json.loads((tmp_path / "run/shards/corpus.json").read_text())["training"] == 112
+    assert json.loads((tmp_path / "run/shards/corpus.json").read_text())["parts"] == [112]
     assert not (tmp_path / "run/checkpoints").exists()
 
 
