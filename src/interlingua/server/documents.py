@@ -34,7 +34,8 @@ _ODT = Dialect(
             *("span", "a", "s", "tab", "line-break", "soft-page-break", "bookmark", "note-ref"),
             *("bookmark-start", "bookmark-end", "reference-mark", "ruby", "ruby-base"),
         )
-    )
+    ),
+    folds=True,
 )
 _ODT_TEXT = ("content.xml", "styles.xml")
 _DOCX_TEXT = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")

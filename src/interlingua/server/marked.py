@@ -26,6 +26,8 @@ __all__ = ["translate_markup", "translate_runs"]
 _PAIRS_AT_ONCE = 16
 """Sentences whose words are linked in one step of the worker, which does others in between."""
 
+_BLANKS = str.maketrans("\n\r\f", "   ")
+
 Links = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 """Of the words of a sentence: the sure ones, and the spare ones."""
 
@@ -101,7 +103,7 @@ async def translate_runs(engine: Engine, model: ServedModel, runs: Sequence[Run]
 async def _translate_uncorrected(
     engine: Engine, model: ServedModel, runs: Sequence[Run]
 ) -> list[str]:
-    cut = [cut_for(model, run.text) for run in runs]
+    cut = [_cut(model, run) for run in runs]
     asked = [each.text for parts in cut for each in parts if is_translatable(model, each.text)]
     found = await translate_sentences(engine, model, asked, {})
     texts = iter([best for best, *_ in found])
@@ -126,6 +128,18 @@ async def _translate_uncorrected(
         _with_elements(run, sentences, links) if run.nodes else _without(run, sentences)
         for run, sentences in zip(runs, translated, strict=True)
     ]
+
+
+def _cut(model: ServedModel, run: Run) -> list[Sentence]:
+    """Cut a run into sentences; line breaks that are no more than blanks part none, and stay where they are between two."""
+    if not run.folds:
+        return cut_for(model, run.text)
+    sentences, at = [], 0
+    for each in cut_for(model, run.text.translate(_BLANKS)):
+        start, end = at + len(each.before), at + len(each.before) + len(each.text)
+        before, at = run.text[at:start], end + len(each.after)
+        sentences.append(Sentence(before, each.text, run.text[end:at]))
+    return sentences
 
 
 async def _link(

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.entities import html5
 
 __all__ = [
@@ -53,6 +53,8 @@ class Dialect:
         void: elements that have no end.
         raw: elements whose content is no text.
         entity: how a character is written by its name or its number.
+        folds: whether a line break is a blank like any other, as where lines are broken for whoever edits the document.
+        preformatted: elements in which it is a line break all the same.
     """
 
     blocks: frozenset[str] = frozenset()
@@ -60,6 +62,8 @@ class Dialect:
     void: frozenset[str] = frozenset()
     raw: frozenset[str] = frozenset()
     entity: re.Pattern[str] = _ENTITY
+    folds: bool = False
+    preformatted: frozenset[str] = frozenset()
 
     def is_block(self, name: str) -> bool:
         """Whether an element is a boundary between runs."""
@@ -123,6 +127,8 @@ HTML = Dialect(
     ),
     raw=frozenset(["script", "style", "template", "textarea", "noscript", "svg", "math"]),
     entity=_HTML_ENTITY,
+    folds=True,
+    preformatted=frozenset(["pre", "listing"]),
 )
 XML = Dialect()
 
@@ -136,12 +142,14 @@ class Run:
         text: without the tags, entities read.
         nodes: the outermost elements in it.
         entities: characters that were written as entities, and how.
+        folds: whether a line break in it is no more than a blank.
     """
 
     source: str
     text: str
     nodes: tuple[Node, ...]
     entities: dict[str, str]
+    folds: bool = False
 
 
 @dataclass(slots=True)
@@ -171,14 +179,17 @@ def read_markup(document: str, dialect: Dialect, *, keep_words: bool = False) ->
     pieces: list[str | Run] = []
     run: list[_Token] = []
     boundaries = _boundaries(tokens, dialect)
+    preformatted = 0
     for number, token in enumerate(tokens):
         if number in boundaries:
-            pieces.extend(_finish(run, dialect))
+            pieces.extend(_finish(run, dialect, folds=dialect.folds and not preformatted))
             run = []
             pieces.append(token.raw)
+            if token.partner is not None and token.name.lower() in dialect.preformatted:
+                preformatted += 1 if token.kind == "open" else -1
         else:
             run.append(token)
-    pieces.extend(_finish(run, dialect))
+    pieces.extend(_finish(run, dialect, folds=dialect.folds and not preformatted))
     return pieces
 
 
@@ -192,7 +203,7 @@ def without_entities(run: Run) -> Run | None:
         pieces += [run.text[at : node.start], node.reads]
         entities.setdefault(node.reads, node.opening)
         at = node.start
-    return Run(run.source, "".join((*pieces, run.text[at:])), (), entities)
+    return replace(run, text="".join((*pieces, run.text[at:])), nodes=(), entities=entities)
 
 
 def escape_like(text: str, entities: dict[str, str]) -> str:
@@ -340,7 +351,7 @@ def _closed(entity: str) -> str:
     return entity if entity.endswith(";") else f"{entity};"
 
 
-def _finish(tokens: list[_Token], dialect: Dialect) -> Iterator[str | Run]:
+def _finish(tokens: list[_Token], dialect: Dialect, *, folds: bool) -> Iterator[str | Run]:
     """Make a run of tokens that hold a letter or a digit; keep others as they are."""
     source = "".join(token.raw for token in tokens)
     if not any(token.kind == "text" and any(map(str.isalnum, token.raw)) for token in tokens):
@@ -371,7 +382,7 @@ def _finish(tokens: list[_Token], dialect: Dialect) -> Iterator[str | Run]:
             if token.written:
                 node.reads, _ = _read_entities(token.raw, dialect)
             levels[-1].append(node)
-    yield Run(source, text, tuple(top), entities)
+    yield Run(source, text, tuple(top), entities, folds)
 
 
 def _read_entities(raw: str, dialect: Dialect) -> tuple[str, dict[str, str]]:

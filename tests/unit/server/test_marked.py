@@ -8,7 +8,7 @@ import pytest
 
 from interlingua.server.engine import Engine, ServedModel
 from interlingua.server.marked import translate_markup
-from interlingua.server.markup import HTML
+from interlingua.server.markup import HTML, XML, Dialect
 
 TOLD = {
     "Tom & Jerry run.": "Tom & Jerry rennen.",
@@ -24,6 +24,15 @@ class Corrected:
     """In place of the engine: knows corrections, and no model."""
 
     settings = SimpleNamespace(corrections="told")
+
+    def __init__(self) -> None:
+        self.batcher = self
+        self.asked: list[str] = []
+
+    async def translate(self, model: int, sentences: list[str], options: object) -> list[Any]:
+        """Translate nothing, and keep what was asked for."""
+        self.asked += sentences
+        return [(sentence, [], False) for sentence in sentences]
 
     async def ask(self, asked: dict[str, Any]) -> list[str | None]:
         """Return what was told of each text."""
@@ -46,3 +55,33 @@ def test_a_correction_is_of_the_text_that_a_reader_sees(document: str, expected:
     engine = cast(Engine, Corrected())
     model = ServedModel(0, "en", "de", 4, True, True)
     assert asyncio.run(translate_markup(engine, [model], [document], HTML)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("document", "dialect", "asked"),
+    [
+        ("<p>\n  A man\n  runs.\n</p>", HTML, ["A man   runs."]),
+        ("<p>A man runs.\nA dog\r\nsleeps.</p>", HTML, ["A man runs.", "A dog  sleeps."]),
+        ("<pre>A man\nruns.</pre>A dog\nsleeps.", HTML, ["A man", "runs.", "A dog sleeps."]),
+        ("<PRE><div>A man\nruns.</div></PRE>", HTML, ["A man", "runs."]),
+        ("A man\nruns.", XML, ["A man", "runs."]),
+    ],
+)
+def test_a_line_break_is_a_blank_where_a_reader_sees_one(
+    document: str, dialect: Dialect, asked: list[str]
+) -> None:
+    engine = Corrected()
+    model = ServedModel(0, "en", "de", 4, True, True)
+    way = cast(Engine, engine), [model]
+    [done] = asyncio.run(translate_markup(*way, [document], dialect))
+    assert engine.asked == asked
+    assert done.split() == document.split()
+
+
+def test_white_space_around_sentences_stays() -> None:
+    engine = Corrected()
+    model = ServedModel(0, "en", "de", 4, True, True)
+    document = "<p>\n\tA man runs.\nA dog sleeps.\r\n</p>"
+    assert asyncio.run(translate_markup(cast(Engine, engine), [model], [document], HTML)) == [
+        document
+    ]
