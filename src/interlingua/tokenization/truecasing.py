@@ -1,6 +1,6 @@
-"""A text all in capitals, read in the letters that the vocabulary knows best.
+"""A text all in capitals, or a Title Where Every Word Begins With One, read in the letters that the vocabulary knows best.
 
-Text that models learn from has hardly a word in capitals, so that such a word falls apart into single letters, which mean nothing to a
+Text that models learn from has hardly a word so written, so that it falls apart into letters or odd pieces, which mean nothing to a
 model. Here each is read in small letters, or with a capital first where that takes fewer pieces ("Boston", a German noun), or as it
 stands where that takes the fewest ("DVD").
 """
@@ -18,14 +18,20 @@ __all__ = ["TruecasingTokenizer", "plain_sources", "truecase_sources"]
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\u2026][^\w\s]*\s)[^\w]*$")
 """What stands before the first word of a sentence."""
-_WORTH_IT = 0.75
-"""Of its pieces as it stands: a text that takes hardly fewer in other letters is of a vocabulary that knows capitals."""
+_WORTH_IT = 0.9
+"""Of its pieces as it stands: a text that takes hardly fewer in other letters is a list of names, or its vocabulary knows capitals."""
+_SMALL_WORD = 3
+"""Letters of the longest words that may begin with a small letter in a title: "of", "and"."""
+_NOUNS_HAVE_CAPITALS = frozenset(["de", "lb"])
+"""Languages in which ordinary text looks like a title, and titles like ordinary text."""
+_FEWEST_WORDS = 4
+"""Longer words that a title has at least: fewer are as likely a name."""
 _LOOK_BACK = 20
 """Characters before a word that are looked at: a long text takes no longer for each of its words."""
 
 
 class TruecasingTokenizer(TokenizerAround):
-    """Does what ``plain`` does, but reads a text all in capitals in the letters that take the fewest pieces.
+    """Does what ``plain`` does, but reads a text all in capitals, and a title, in the letters that take the fewest pieces.
 
     Placeholders stay as they are.
 
@@ -39,29 +45,36 @@ class TruecasingTokenizer(TokenizerAround):
         self.language = language
 
     def truecase(self, text: str) -> str:
-        """Return ``text`` as it is read; a text with a small letter outside placeholders stays as it is."""
-        if sum(map(str.isupper, text)) <= sum(map(str.islower, text)):
-            return text  # most text is: it needs no further look
+        """Return ``text`` as it is read; placeholders stay as they are, and so does any text that is neither in capitals nor a title."""
+        if any(
+            len(each) > _SMALL_WORD and each.islower() and each.isalpha() for each in text.split()
+        ):
+            return text  # most text has a small word near its beginning: it needs no further look
         parts = split_at_placeholders(text)
-        loud = "".join(part.text for part in parts if not part.locked)
-        if not loud.isupper():
+        free = "".join(part.text for part in parts if not part.locked)
+        is_loud = free.isupper()
+        if not is_loud and (self.language in _NOUNS_HAVE_CAPITALS or not _is_title(free)):
             return text
         read = quiet = ""
         for part in parts:
-            now = part.text if part.locked else self._read(part.text, read)
+            now = part.text if part.locked else self._read(part.text, read, is_loud)
             read += now
             quiet += "" if part.locked else now
-        before, after = map(len, self.plain.encode_batch([loud, quiet]))
+        before, after = map(len, self.plain.encode_batch([free, quiet]))
         return read if after <= _WORTH_IT * before else text
 
-    def _read(self, part: str, before: str) -> str:
+    def _read(self, part: str, before: str, is_loud: bool) -> str:
         """Return a part of a text in other letters; ``before`` is what stands before it."""
 
         def choose(found: re.Match[str]) -> str:
-            start = found.start()
+            word, start = found[0], found.start()
+            if not is_loud and not _is_titled(word):
+                return word
+            if len(word) == 1 and part.startswith(".", found.end()) and found.end() + 1 < len(part):
+                return word  # of an abbreviation: "U.S.", "J. Doe"
             near = before[-_LOOK_BACK:] + part[max(0, start - _LOOK_BACK) : start]
             begins = bool(_SENTENCE_BEGINS.search(near[-_LOOK_BACK:]))
-            return self._choose_letters(found[0], begins)
+            return self._choose_letters(word, begins)
 
         return _WORD.sub(choose, part)
 
@@ -104,6 +117,17 @@ class TruecasingTokenizer(TokenizerAround):
             pair=pair,
             side=side,
         )
+
+
+def _is_title(text: str) -> bool:
+    """Tell whether every longer word of a text begins with a capital."""
+    words = [each for each in _WORD.findall(text) if len(each) > _SMALL_WORD]
+    return len(words) >= _FEWEST_WORDS and all(each[0].isupper() for each in words)
+
+
+def _is_titled(word: str) -> bool:
+    """Tell whether the first letter of a word is a capital and no other one is: what has more is spelt so."""
+    return word[0].isupper() and (len(word) == 1 or word[1:].islower())
 
 
 def truecase_sources(tokenizers: TokenizerPair, language: str) -> TokenizerPair:

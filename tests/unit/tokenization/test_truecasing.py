@@ -1,4 +1,4 @@
-"""A source all in capitals is read in the letters that the vocabulary knows."""
+"""A source all in capitals, or a title, is read in the letters that the vocabulary knows."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,15 @@ def english(plain: Tokenizer) -> TruecasingTokenizer:
         ("WHO IS IT? THE MAN AND I.", "who is it? The man and I."),
         ("DEN HUND", "den Hund"),
         ("THE {NAME} IS IN HTTPS://EX.ORG.", "The {NAME} is in HTTPS://EX.ORG."),
+        (
+            "THE DOG IS IN https://ex.org OR me@ex.org.",
+            "The dog is in https://ex.org or me@ex.org.",
+        ),
         ("THE %(name)s AND <b>THE DOG</b>", "The %(name)s and <b>the dog</b>"),
+        ("WHO IS IN THE U.S. AND WHO IS J. DOG?", "who is in the U.S. and who is J. dog?"),
+        ("Stop Think: Don't Stop With the Dog", "stop think: Don't stop with the dog"),
+        ("I Think Boston Is With Dogs", "I think Boston is with dogs"),
+        ("Think NATO Stop With THE DVD Bitte", "think NATO stop with THE DVD Bitte"),
     ],
 )
 def test_each_word_is_read_in_the_letters_that_take_the_fewest_pieces(
@@ -57,7 +65,12 @@ def test_each_word_is_read_in_the_letters_that_take_the_fewest_pieces(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "I", "A.", "DVD", "The DOG IS IN BOSTON", "日本", "123", "B2"]
+    "text",
+    [
+        *("", "I", "A.", "DVD", "The DOG IS IN BOSTON", "日本", "123", "B2"),
+        *("Stop Think Boston", "Stop Think With a Boston Terrier that stops"),  # short; no title
+        "Xaver Yvonne Quentin Zacharias",  # names: hardly fewer pieces in small letters
+    ],
 )
 def test_other_text_stays_as_it_is(english: TruecasingTokenizer, text: str) -> None:
     assert english.truecase(text) == text
@@ -72,6 +85,12 @@ def test_a_vocabulary_that_knows_capitals_reads_them() -> None:
 
 def test_turkish_has_two_letters_i(plain: Tokenizer) -> None:
     assert TruecasingTokenizer(plain, "tr").truecase("KAPI IŞIK İYİ İLE") == "kapı ışık iyi ile"
+
+
+def test_german_nouns_make_no_title(plain: Tokenizer) -> None:
+    text = "Stop Think Don't With Boston"
+    assert TruecasingTokenizer(plain, "de").truecase(text) == text
+    assert TruecasingTokenizer(plain, "fr").truecase(text) != text
 
 
 @given(st.text())
