@@ -14,7 +14,7 @@ from interlingua.cli_streams import (
     say,
 )
 from interlingua.errors import ConfigError, CorpusError
-from interlingua.files import refuse_to_write_over, write_text
+from interlingua.files import refuse_to_write_over, spelled_out, write_text
 
 if TYPE_CHECKING:
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
@@ -105,7 +105,7 @@ class _Named:
         """
         if Path(typed).exists():
             path = Path(typed)
-            return cls(path.resolve().name if path.name in ("", ".", "..") else path.name, (path,))
+            return cls(spelled_out(path).name, (path,))
         name, equals, listed = typed.partition("=")
         paths = tuple(map(Path, (listed if equals else typed).split(",")))
         for path in paths:

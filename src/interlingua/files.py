@@ -32,9 +32,15 @@ __all__ = [
     "remove_folder",
     "replace_file",
     "replace_folder",
+    "spelled_out",
     "temporary_neighbour",
     "write_text",
 ]
+
+
+def spelled_out(path: Path) -> Path:
+    """Return a path to the same place whose last part is its name, as that of the present folder and the one above is not."""
+    return path.resolve() if path.name in ("", "..") else path
 
 
 def refuse_to_write_over(read: Iterable[Path], written: Iterable[Path]) -> None:

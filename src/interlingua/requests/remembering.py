@@ -28,7 +28,7 @@ from interlingua.decoding.batches import in_batches
 from interlingua.decoding.neighbours import Example, NeighbourMemory
 from interlingua.decoding.protocol import HiddenModel
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
-from interlingua.files import replace_file
+from interlingua.files import replace_file, spelled_out
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
 
@@ -64,9 +64,7 @@ def default_folder(model: Path) -> Path:
     Raises:
         ModelError: there is no such model.
     """
-    folder = find_model_folder(model)
-    if folder.name in ("", ".."):  # the present folder, or the one above
-        folder = folder.resolve()
+    folder = spelled_out(find_model_folder(model))
     if folder.name == "model" and (folder.parent / "config.toml").is_file():
         return folder.parent / "corrections"
     return folder.with_name(f"{folder.name}-corrections")

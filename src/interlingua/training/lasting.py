@@ -28,7 +28,7 @@ from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, CorpusError, OutputError
-from interlingua.files import hold_folder, remove_folder
+from interlingua.files import hold_folder, remove_folder, spelled_out
 from interlingua.training.corpus_of_run import languages_of, read_corpus
 from interlingua.training.directions_of_run import directions_of
 from interlingua.training.locked_text import holds_still, locked_text
@@ -93,9 +93,9 @@ def find_old_text(
         CorpusError: the text of the run cannot be used any more, as it is another one now.
         OutputError: the place cannot be written.
     """
-    named = model.resolve() if model.name in ("", "..") else model
-    is_inside = named.name == "model" and not (named / "config.toml").exists()
-    run = named.parent if is_inside else named
+    there = spelled_out(model)
+    is_inside = there.name == "model" and not (there / "config.toml").exists()
+    run = there.parent if is_inside else there
     path = run / "config.toml"
     config = load_config(path) if path.is_file() else None
     if config is not None:
