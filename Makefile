@@ -176,7 +176,7 @@ prove-ablation: $(READY) ## each part of the Transformer removed once, three see
 prove-back-translation: $(READY) ## 10,000 pairs of Multi30k and 19,000 back-translated lines, three seeds (four hours on two new cores, twenty on two old ones; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_back_translation.py
 
-prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as people type, three seeds (six hours); needs INTERLINGUA_DATA
+prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as people type, three seeds (two to four hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_robustness.py
 
 prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, speed (hours); needs INTERLINGUA_DATA
