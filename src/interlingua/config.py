@@ -272,10 +272,10 @@ class TrainingConfig(Section):
     """Learning rate at the end of the warm-up (None: the paper's d_model^-0.5 * warmup_steps^-0.5 for warmup_steps that are
     given, else chosen)."""
     warmup_steps: int | None = Field(default=None, ge=1)
-    """Updates of linear warm-up (None: chosen from the number of steps)."""
+    """Updates of linear warm-up (None: chosen from the number of steps, at least 500 for translating text)."""
     schedule: Literal["inverse-sqrt", "linear", "cosine"] | None = None
-    """After the warm-up: the paper's inverse square root, or a decay to zero at the last step (None: the
-    paper's for text, linear for tasks of a few rules)."""
+    """After the warm-up: the paper's inverse square root, or a decay to zero at the last step (None: linear for
+    translating with fewer than 300,000 pairs and for tasks of a few rules, else the paper's)."""
     label_smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Epsilon, spread evenly over the whole vocabulary."""
     r_drop: float = Field(default=0.0, ge=0.0)

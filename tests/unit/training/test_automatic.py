@@ -1,6 +1,5 @@
 """The choices that are made from a corpus, and the reasons given for them."""
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -174,19 +173,65 @@ def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
     assert any("as if 5,000 updates fitted into the 60 minutes" in reason for reason in reasons)
 
 
-def test_a_warm_up_ends_well_within_the_minutes_of_a_slow_machine() -> None:
-    model = ModelConfig(preset="small")
-    training = TrainingConfig(minutes=5, threads=1, dtype="float32")
-    chosen, reasons = choose(RunConfig(model=model, training=training), TEXT)
-    assert chosen.training.warmup_steps == 100
+@pytest.mark.parametrize(
+    "limit", [{"minutes": 5, "threads": 1, "dtype": "float32"}, {"steps": 900}]
+)
+def test_the_rate_of_a_short_training_on_text_rises_no_faster(limit: dict[str, object]) -> None:
+    training = TrainingConfig.model_validate(limit)
+    chosen, _ = choose(RunConfig(model=ModelConfig(preset="small"), training=training), TEXT)
+    assert chosen.training.warmup_steps == 500
     assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 1000**-0.5, rel=0.05)
-    assert any(
-        re.search(r"as if \d\d\d updates fitted into the 5 minutes", each) for each in reasons
+    long = RunConfig(training=TrainingConfig(steps=20_000))
+    assert choose(long, TEXT)[0].training.warmup_steps == 2_000
+    for model, pairs in ((ModelConfig(kind="gru"), TEXT), (ModelConfig(), DIGITS)):
+        other, _ = choose(RunConfig(model=model, training=TrainingConfig(steps=900)), pairs)
+        assert other.training.warmup_steps == 100
+
+
+@pytest.mark.parametrize(
+    ("limit", "batch_tokens", "dropout"),
+    [
+        ({"minutes": 10}, 1_024, 0.1),  # of the 29,000 captions of Multi30k
+        ({"minutes": 40}, 2_048, 0.2),
+        ({"minutes": 240}, 4_096, 0.3),
+        ({}, 4_096, 0.3),
+        ({"epochs": 5.0}, 4_096, 0.1),
+        ({"epochs": 15.0}, 4_096, 0.2),
+        ({"steps": 1_000}, 4_096, 0.1),
+        ({"steps": 10_000}, 4_096, 0.3),
+    ],
+)
+def test_text_that_is_seen_seldom_gets_more_updates_and_less_dropout(
+    limit: dict[str, object], batch_tokens: int, dropout: float
+) -> None:
+    tokens = 430_000
+    chosen, reasons = choose_model(
+        RunConfig(
+            tokenization=TokenizationConfig(vocabulary_size=4_000),
+            training=TrainingConfig.model_validate({"threads": 1, "dtype": "bfloat16"} | limit),
+        ),
+        replace(measure_corpus(TEXT), pairs=29_000),
+        target_tokens=tokens,
+        on_gpu=False,
+        batches_an_epoch=lambda size: tokens // size,
     )
-    again, _ = choose(
-        RunConfig(model=model, training=training.model_copy(update={"threads": 64})), TEXT
-    )
-    assert again.training.warmup_steps == 500
+    assert (chosen.batching.batch_tokens, chosen.model.dropout) == (batch_tokens, dropout)
+    assert any(f"model.dropout = {dropout}: " in reason for reason in reasons)
+    assert any("room for more updates" in reason for reason in reasons) == (batch_tokens < 4_096)
+
+
+def test_the_rate_falls_to_nothing_unless_there_is_much_text() -> None:
+    little = measure_corpus(TEXT)
+    for pairs, schedule in ((1_000, "linear"), (299_999, "linear"), (300_000, "inverse-sqrt")):
+        chosen, reasons = choose_model(
+            RunConfig(),
+            replace(little, pairs=pairs),
+            target_tokens=9 * pairs,
+            on_gpu=False,
+            batches_an_epoch=lambda _: 10,
+        )
+        assert chosen.training.schedule == schedule
+        assert schedule != "linear" or any("schedule = linear" in reason for reason in reasons)
 
 
 def test_a_short_warm_up_makes_no_high_learning_rate() -> None:
