@@ -30,7 +30,8 @@ PAIRS = [
 TRAIN = (
     "train --source train.ro --target train.en --model.encoder-layers 1 --model.decoder-layers 1 "
     "--model.d-model 16 --model.d-ff 16 --model.heads 2 --training.threads 1 --training.steps 6 "
-    "--training.validate-every 3 --training.validate-sentences 4 --training.peak-learning-rate 0.025"
+    "--training.validate-every 3 --training.validate-sentences 4 --training.peak-learning-rate 0.025 --training.warmup-steps 100 "
+    "--training.schedule inverse-sqrt --model.dropout 0.3"
 )
 
 
