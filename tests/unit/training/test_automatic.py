@@ -1,5 +1,6 @@
 """The choices that are made from a corpus, and the reasons given for them."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -178,8 +179,10 @@ def test_minutes_alone_leave_the_steps_to_the_clock_and_say_so() -> None:
 )
 def test_the_rate_of_a_short_training_on_text_rises_no_faster(limit: dict[str, object]) -> None:
     training = TrainingConfig.model_validate(limit)
-    chosen, _ = choose(RunConfig(model=ModelConfig(preset="small"), training=training), TEXT)
+    chosen, reasons = choose(RunConfig(model=ModelConfig(preset="small"), training=training), TEXT)
     assert chosen.training.warmup_steps == 500
+    guess = r"as if \d\d\d updates fitted into the 5 minutes"
+    assert any(re.search(guess, each) for each in reasons) == ("minutes" in limit)
     assert chosen.training.peak_learning_rate == pytest.approx(256**-0.5 * 1000**-0.5, rel=0.05)
     long = RunConfig(training=TrainingConfig(steps=20_000))
     assert choose(long, TEXT)[0].training.warmup_steps == 2_000
