@@ -2,13 +2,12 @@
 
 Where the configuration says nothing (``None``), sizes, vocabulary, dropout and length of training follow from how much text there is
 and what it looks like; on a graphics card models and batches may be larger. In a run that only the clock ends the cores are counted too,
-for the warm-up and the validations. A run keeps what was chosen: a resumed one, and the other processes of one, begin
+for batches, dropout, warm-up and validations. A run keeps what was chosen: a resumed one, and the other processes of one, begin
 with that.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Any, Literal
 
@@ -88,7 +87,7 @@ _ENOUGH_DROPOUT = {_FEW_PASSES // 2: 0.1, _FEW_PASSES: 0.2}
 batches of 4,096 to 34.2."""
 
 _MUCH_TEXT = 300_000
-"""Pairs from which a model is larger than was tried with a linear decay, and trained as the paper does."""
+"""Pairs from which a graphics card trains a base model, and the rate follows the paper: a linear decay was not tried with so many."""
 
 PEAK_OF_PREDECESSORS = 0.001
 """Learning rate of recurrent and convolutional models (Kingma and Ba 2015)."""
@@ -244,26 +243,26 @@ def choose_model(
             'set model.tie to "target", or tokenization.shared to true'
         )
     vocabulary_size = config.tokenization.vocabulary_size or 0
-    in_minutes = partial(_fit, config.training, model, vocabulary_size, on_gpu=on_gpu)
+    in_minutes = _tokens_in_time(config.training, model, vocabulary_size, on_gpu=on_gpu)
+    accumulate = config.training.accumulate
     batch_tokens = config.batching.batch_tokens
     if batch_tokens is None:
         batch_tokens = 2048 if corpus.is_rules or target_tokens < 300_000 else 4096
         batch_tokens = 25_000 if on_gpu and corpus.pairs > 100_000 else batch_tokens
         why = f"{target_tokens:,} target tokens an epoch"
-        tokens = batch_tokens * config.training.accumulate * in_minutes(batch_tokens)
         while (
-            tokens < _FEW_PASSES * target_tokens
+            in_minutes < _FEW_PASSES * target_tokens
+            and in_minutes < _ENOUGH_UPDATES * batch_tokens * accumulate
             and batch_tokens > _SMALLEST_BATCH
-            and in_minutes(batch_tokens) < _ENOUGH_UPDATES
         ):
             batch_tokens //= 2
             why = f"so that {config.training.minutes:g} minutes have room for more updates"
         reasons.append(f"batching.batch_tokens = {batch_tokens:,}: {why}")
-    epoch = max(1, batches_an_epoch(batch_tokens)) / config.training.accumulate
+    epoch = max(1, batches_an_epoch(batch_tokens)) / accumulate
     batching = config.batching.model_copy(update={"batch_tokens": batch_tokens})
     in_time = steps_in_time(config.training, model, vocabulary_size, batch_tokens, on_gpu=on_gpu)
     if model.dropout is None:
-        updates = min(config.training.steps or inf, in_minutes(batch_tokens))
+        updates = min(config.training.steps or inf, in_minutes / (batch_tokens * accumulate))
         passes = min(config.training.epochs or inf, updates / epoch)
         model = model.model_copy(update={"dropout": _choose_dropout(corpus, passes, reasons)})
     config = config.model_copy(update={"model": model, "batching": batching})
@@ -288,29 +287,23 @@ def steps_in_time(
     on_gpu: bool,
 ) -> int:
     """Guess how many updates are made within the minutes of a run; the true number may be three times as large, or a third."""
-    fit = _fit(training, model, vocabulary_size, batch_tokens, on_gpu=on_gpu)
-    return round(min(STEPS_IN_THE_TIME, fit))
+    tokens = _tokens_in_time(training, model, vocabulary_size, on_gpu=on_gpu)
+    return round(min(STEPS_IN_THE_TIME, tokens / (batch_tokens * training.accumulate)))
 
 
-def _fit(
-    training: TrainingConfig,
-    model: ModelConfig,
-    vocabulary_size: int,
-    batch_tokens: int,
-    *,
-    on_gpu: bool,
+def _tokens_in_time(
+    training: TrainingConfig, model: ModelConfig, vocabulary_size: int, *, on_gpu: bool
 ) -> float:
-    """Guess the same without an upper limit; infinity where no minutes are given, or a graphics card computes."""
+    """Guess how many padded tokens that is, without an upper limit; infinity where no minutes are given, or a graphics card computes."""
     if on_gpu or training.minutes is None:
         return inf
     width, inner = model.d_model or 512, model.d_ff or 0
     encoder = (model.encoder_layers or 0) * (4 * width**2 + 2 * width * inner)
     decoder = (model.decoder_layers or 0) * (8 * width**2 + 2 * width * inner)
     weights = encoder + decoder + width * vocabulary_size
-    operations = 6 * weights * batch_tokens * training.accumulate
     speed = _FLOPS_OF_A_CORE[choose_dtype(training.dtype, torch.device("cpu"))]
     cores = training.threads or num_cores()
-    return 60 * training.minutes * cores * speed / max(operations, 1)
+    return 60 * training.minutes * cores * speed / max(6 * weights, 1)
 
 
 def _choose_length(
@@ -415,13 +408,9 @@ def _choose_dropout(corpus: CorpusStatistics, passes: float, reasons: list[str])
     dropout, why = usual_dropout(corpus), "the less text, the more"
     if corpus.is_rules:
         why = "rules are learnt exactly or not at all"
-    for few, enough in _ENOUGH_DROPOUT.items():
-        if passes < few and dropout > enough:
-            dropout, why = (
-                enough,
-                f"text that is seen about {passes:.0f} times is not learnt by heart",
-            )
-            break
+    enough = min((most for few, most in _ENOUGH_DROPOUT.items() if passes < few), default=dropout)
+    if enough < dropout:
+        dropout, why = enough, f"text that is seen about {passes:.0f} times is not learnt by heart"
     reasons.append(f"model.dropout = {dropout}: {why}")
     return dropout
 
