@@ -1,6 +1,6 @@
-"""Choices made from the corpus, each with its reason.
+"""The model and the training that suit a corpus, each choice with its reason.
 
-Where the configuration says nothing (``None``), sizes, vocabulary, dropout and length of training follow from how much text there is
+Where the configuration says nothing (``None``), sizes, dropout and length of training follow from how much text there is
 and what it looks like; on a graphics card models and batches may be larger. In a run that only the clock ends the cores are counted too,
 for batches, dropout, warm-up and validations. A run keeps what was chosen: a resumed one, and the other processes of one, begin
 with that.
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import torch
 
-from interlingua.config import ModelConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.config import ModelConfig, RunConfig, TrainingConfig
 from interlingua.corpus.statistics import CorpusStatistics
 from interlingua.errors import ConfigError
 from interlingua.hardware import choose_dtype, num_cores
@@ -23,19 +23,18 @@ from interlingua.model.architecture import (
     architecture_from,
     fields_of,
 )
+from interlingua.training.automatic_vocabulary import LITTLE_TEXT, subwords_of
 from interlingua.training.schedule import paper_peak
 
 __all__ = [
     "WARMUP_OF_PEAK",
     "architecture_of",
     "choose_model",
-    "choose_tokenization",
     "most_updates",
     "steps_in_time",
     "usual_dropout",
     "usual_sizes",
 ]
-
 
 STEPS_IN_THE_TIME = 5_000
 """Updates that a run limited by minutes is taken to make at the most, before anybody knows how fast the machine is.
@@ -46,16 +45,6 @@ Only the warm-up and the distance between validations follow from it; the run en
 _FLOPS_OF_A_CORE = {torch.float32: 4e10, torch.bfloat16: 1.2e11}
 """Floating-point operations a second of training on one core: what a Zen 3 does; of processors with bfloat16 a Zen 4 does
 about so many, and a Zen 5 more."""
-
-_LITTLE_TEXT = 15_000
-"""Pairs of ordinary text below which words are cut in other ways in each epoch, and a tiny model is enough."""
-
-_SAMPLING = 0.1
-"""BPE-dropout (Provilkov et al. 2020)."""
-
-_FEWEST_STEPS_TO_SAMPLE = 2_500
-"""In a shorter training BPE-dropout costs more than it gives: on 1,000 captions BLEU fell by 1 with 1,500 updates, and rose by 1 with
-2,500."""
 
 _PIECES_A_WORD = 1.5
 """Of a vocabulary as small as little text gets, end symbols counted: before it is learnt."""
@@ -105,71 +94,6 @@ RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
 """Layers a side of a recurrent model: one (Bahdanau et al. 2015) up to four (Sutskever et al. 2014)."""
 
 
-def choose_tokenization(
-    config: TokenizationConfig,
-    corpus: CorpusStatistics,
-    *,
-    is_translated: bool = True,
-    updates: int | None = None,
-) -> tuple[TokenizationConfig, list[str]]:
-    """Fill in the kind, the size, the sharing and the sampling of the vocabulary; return them with the reasons.
-
-    Args:
-        config: what is given.
-        corpus: what the choices look at.
-        is_translated: sources are turned into targets by an encoder and a decoder; elsewhere nothing is sampled.
-        updates: of training at most, see :func:`most_updates`; None is as many as it needs.
-
-    Raises:
-        ConfigError: subword sampling is asked for, and the kind that suits the corpus has no subwords.
-    """
-    reasons = []
-    kind = config.kind
-    if kind is None:
-        if config.byte_level:
-            kind = "bpe"
-        elif corpus.closed_vocabulary:
-            kind = "word"
-            reasons.append(
-                f"tokenization.kind = word: only {corpus.word_types:,} different words, each seen often"
-            )
-        elif corpus.unspaced:
-            kind = "char"
-            reasons.append(
-                f"tokenization.kind = char: lines of {corpus.characters} different characters without words"
-            )
-        else:
-            kind = "bpe"
-            reasons.append("tokenization.kind = bpe: ordinary text")
-        if config.sampling and kind in ("word", "char"):
-            raise ConfigError(
-                f"tokenization.sampling = {config.sampling:g} needs subwords, but this corpus asks for "
-                f'{reasons[-1]}; set tokenization.kind to "bpe", or tokenization.sampling to 0'
-            )
-    size = config.vocabulary_size
-    if size is None:
-        size = _vocabulary_size(kind, corpus)
-        reasons.append(f"tokenization.vocabulary_size = {size:,}: for {corpus.pairs:,} pairs")
-    shared = config.shared
-    if shared is None:
-        shared = corpus.shared_script >= 0.5
-        reasons.append(
-            f"tokenization.shared = {str(shared).lower()}: {corpus.shared_script:.0%} of the letters "
-            "belong to both languages"
-        )
-    sampling = config.sampling
-    if sampling is None:
-        is_long = updates is None or updates >= _FEWEST_STEPS_TO_SAMPLE
-        is_little = corpus.pairs < _LITTLE_TEXT and config.kind is None and kind == "bpe"
-        sampling = _SAMPLING if is_translated and is_little and is_long else 0.0
-        if sampling:
-            reasons.append(
-                f"tokenization.sampling = {sampling:g}: words are cut in other ways in each epoch, as there is little text"
-            )
-    update = {"kind": kind, "vocabulary_size": size, "shared": shared, "sampling": sampling}
-    return config.model_copy(update=update), reasons
-
-
 def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -> int | None:
     """Return how many updates of a tiny model a run makes at most, by number or by a guess of what the passes or the minutes come
     to; None where none of these is given.
@@ -188,28 +112,13 @@ def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -
     return min(limits, default=None)
 
 
-def _vocabulary_size(kind: str, corpus: CorpusStatistics) -> int:
-    if kind == "char":
-        return 4_000
-    if kind == "word":
-        return 2_000 if corpus.closed_vocabulary else 30_000
-    return _subwords(corpus.pairs)
-
-
-def _subwords(num_pairs: int) -> int:
-    for pairs, size in ((2_000, 1_000), (8_000, 2_000), (60_000, 4_000), (500_000, 8_000)):
-        if num_pairs < pairs:
-            return size
-    return 16_000 if num_pairs < 3_000_000 else 32_000
-
-
 def usual_sizes(num_pairs: int) -> tuple[int, Literal["tiny", "small", "base", "big"]]:
     """Return the size of a vocabulary of subwords and the largest preset that so many pairs of ordinary text are enough for."""
-    if num_pairs < _LITTLE_TEXT:
-        return _subwords(num_pairs), "tiny"
+    if num_pairs < LITTLE_TEXT:
+        return subwords_of(num_pairs), "tiny"
     if num_pairs < _MUCH_TEXT:
-        return _subwords(num_pairs), "small"
-    return _subwords(num_pairs), "base" if num_pairs < 1_000_000 else "big"
+        return subwords_of(num_pairs), "small"
+    return subwords_of(num_pairs), "base" if num_pairs < 1_000_000 else "big"
 
 
 def choose_model(
@@ -416,7 +325,7 @@ def _choose_dropout(corpus: CorpusStatistics, passes: float, reasons: list[str])
 
 
 def _preset(corpus: CorpusStatistics, *, on_gpu: bool) -> Literal["tiny", "small", "base", "big"]:
-    if corpus.is_rules or corpus.pairs < _LITTLE_TEXT:
+    if corpus.is_rules or corpus.pairs < LITTLE_TEXT:
         return "tiny"
     return "base" if corpus.pairs >= (_MUCH_TEXT if on_gpu else 3_000_000) else "small"
 

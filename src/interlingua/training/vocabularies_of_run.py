@@ -14,7 +14,8 @@ from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.answers import choose_answers
-from interlingua.training.automatic import choose_tokenization, most_updates
+from interlingua.training.automatic import most_updates
+from interlingua.training.automatic_vocabulary import choose_tokenization
 from interlingua.training.borrowed_encoder import encoder_tokenizer, fit_to_encoder
 from interlingua.training.corpus_of_run import (
     RunCorpus,

@@ -18,9 +18,9 @@ from interlingua.errors import ConfigError
 from interlingua.training.automatic import (
     architecture_of,
     choose_model,
-    choose_tokenization,
     most_updates,
 )
+from interlingua.training.automatic_vocabulary import choose_tokenization
 
 
 def pairs_of(source: str, target: str, number: int) -> list[SentencePair]:
