@@ -18,7 +18,7 @@ def choice(settings: dict[str, str]) -> Choice:
 @pytest.mark.parametrize(
     ("settings", "pairs", "words"),
     [
-        ({"tokenization.vocabulary_size": "16000"}, 29_000, "a vocabulary of 16,000 entries"),
+        ({"tokenization.vocabulary_size": "32000"}, 29_000, "a vocabulary of 32,000 entries"),
         ({"model.preset": "base"}, 29_000, "layers with 44.0 million weights"),
         ({"model.preset": "big"}, 500_000, "train would choose base"),
         ({"model.preset": "small"}, 5_000, "train would choose tiny"),
