@@ -96,8 +96,8 @@ def _vocabulary_size(kind: str, corpus: CorpusStatistics) -> int:
 
 
 def subwords_of(num_pairs: int) -> int:
-    """Return how many subwords so many pairs of ordinary text are cut into: as many as won where half and twice as many were tried
-    (docs/results.md, "What so little time is worth"), for up to 29,000 pairs.
+    """Return how many subwords so many pairs of ordinary text are cut into: for up to 29,000 pairs half as many were tried, and were worse
+    (docs/results.md, "Vocabulary").
     """
     for pairs, size in _SUBWORDS.items():
         if num_pairs < pairs:

@@ -2,7 +2,7 @@
 
 A model reads and says well what it has seen. So BLEU is foretold from how familiar the validation text is: the share of its n-grams that
 the training text has, taken as BLEU takes precision, the geometric mean of one to four words, of both languages. In the trainings
-that were measured, of three kinds of text and up to 3,000 pairs, BLEU divided by that share moves little, which is all that the band
+that were measured, of three kinds of text and up to 3,000 pairs, BLEU divided by that share is 55 to 86, which is all that the band
 knows; for more pairs it goes on where they end.
 """
 
