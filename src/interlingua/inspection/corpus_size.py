@@ -7,7 +7,8 @@ from pathlib import Path
 from interlingua.config import RunConfig
 from interlingua.corpus.findings import Finding
 from interlingua.model.architecture import PRESETS, Architecture
-from interlingua.training.automatic import usual_sizes
+from interlingua.training.automatic import usual_preset
+from interlingua.training.automatic_vocabulary import subwords_of
 
 __all__ = ["Choice", "examine_size"]
 
@@ -33,7 +34,7 @@ class Choice:
 
 def examine_size(choice: Choice, pairs: int) -> list[Finding]:
     """Compare the sizes that were chosen with those that ``train`` would choose for so many pairs."""
-    vocabulary, preset = usual_sizes(pairs)
+    vocabulary, preset = subwords_of(pairs), usual_preset(pairs)
     told, settings = [], []
     size = choice.config.tokenization.vocabulary_size
     if size is not None and _has_subwords(choice.config) and size > _TOO_LARGE * vocabulary:

@@ -23,7 +23,7 @@ from interlingua.model.architecture import (
     architecture_from,
     fields_of,
 )
-from interlingua.training.automatic_vocabulary import LITTLE_TEXT, subwords_of
+from interlingua.training.automatic_vocabulary import LITTLE_TEXT
 from interlingua.training.schedule import paper_peak
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "most_updates",
     "steps_in_time",
     "usual_dropout",
-    "usual_sizes",
+    "usual_preset",
 ]
 
 STEPS_IN_THE_TIME = 5_000
@@ -112,13 +112,13 @@ def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -
     return min(limits, default=None)
 
 
-def usual_sizes(num_pairs: int) -> tuple[int, Literal["tiny", "small", "base", "big"]]:
-    """Return the size of a vocabulary of subwords and the largest preset that so many pairs of ordinary text are enough for."""
+def usual_preset(num_pairs: int) -> Literal["tiny", "small", "base", "big"]:
+    """Return the largest preset that so many pairs of ordinary text are enough for."""
     if num_pairs < LITTLE_TEXT:
-        return subwords_of(num_pairs), "tiny"
+        return "tiny"
     if num_pairs < _MUCH_TEXT:
-        return subwords_of(num_pairs), "small"
-    return subwords_of(num_pairs), "base" if num_pairs < 1_000_000 else "big"
+        return "small"
+    return "base" if num_pairs < 1_000_000 else "big"
 
 
 def choose_model(
