@@ -1,20 +1,15 @@
 """The ``compare`` command: systems side by side, with what is more than chance, and a page of what changed."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_marks import note_zero_shot
-from interlingua.cli_streams import (
-    note,
-    one_line,
-    read_aligned,
-    refuse_missing_folder,
-    say,
-)
+from interlingua.cli_streams import Write, note, one_line, open_output, read_aligned, say
 from interlingua.errors import ConfigError, CorpusError
-from interlingua.files import refuse_to_write_over, spelled_out, write_text
+from interlingua.files import refuse_to_write_over, spelled_out
 
 if TYPE_CHECKING:
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
@@ -62,8 +57,6 @@ def compare(
     named = [_Named.read(each) for each in system]
     _check(named, source, reference)
     written = [path for path in (output, latex) if path is not None]
-    for path in written:
-        refuse_missing_folder(path)
     refuse_to_write_over(
         [*source, *reference, *(path for each in named for path in each.paths)], written
     )
@@ -72,21 +65,28 @@ def compare(
 
     metrics, programs = read_metrics(measure.metrics, measure.metric_command, measure.comet)
     test_sets = _read_test_sets(source, reference)
-    are_files = all(path.is_file() for each in named for path in each.paths)
+    are_files = not any(path.is_dir() for each in named for path in each.paths)
     by_name = _language_of(reference) if are_files else None  # a model knows its language
     said = _read_files(named, test_sets, source)
     try_out(programs, test_sets[0].sources, test_sets[0].references)
-    translated = [each.translate(said, test_sets, machine, to) for each in named]
-    systems = [outputs for outputs, _ in translated]
-    target_lang = next((lang for _, lang in translated if lang), by_name)
-    table = compare_systems(
-        systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
-    )
-    if output is not None:
-        write_text(output, _page(table, systems, test_sets, target_lang))
-    if latex is not None:
-        write_text(latex, table.to_latex())
-    say(table.to_json() if json else table.to_text())
+    # Both are opened before anything is translated: an hour of work must not end at a place that cannot be written.
+    with _opened(output) as write_page, _opened(latex) as write_latex:
+        translated = [each.translate(said, test_sets, machine, to) for each in named]
+        systems = [outputs for outputs, _ in translated]
+        target_lang = next((lang for _, lang in translated if lang), by_name)
+        table = compare_systems(
+            systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
+        )
+        say(table.to_json() if json else table.to_text())
+        if write_page:
+            write_page(_page(table, systems, test_sets, target_lang))
+        if write_latex:
+            write_latex(table.to_latex())
+
+
+def _opened(path: Path | None) -> AbstractContextManager[Write | None]:
+    """Open a file that was asked for."""
+    return open_output(str(path)) if path is not None else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ class _Named:
         Raises:
             ConfigError: nothing is there, or the same twice.
         """
-        if Path(typed).exists():
-            path = Path(typed)
+        path = Path(typed)
+        if _is_there(path):
             return cls(spelled_out(path).name, (path,))
         name, equals, listed = typed.partition("=")
         paths = tuple(map(Path, (listed if equals else typed).split(",")))
         for path in paths:
-            if not path.exists():
+            if not _is_there(path):
                 raise ConfigError(
                     f"{path}: does not exist; a system is a model, a run, a file with translations, or NAME=PATH,PATH"
                 )
@@ -143,6 +143,14 @@ class _Named:
         return SystemOutputs(self.name, tuple(outputs for outputs, _ in found)), language
 
 
+def _is_there(path: Path) -> bool:
+    """Tell whether there is such a file or folder; a list of many is longer than a name can be."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def _read_files(
     named: list[_Named], test_sets: "list[TestSet]", sources: tuple[Path, ...]
 ) -> dict[Path, tuple[str, ...]]:
@@ -155,7 +163,7 @@ def _read_files(
     from interlingua.corpus.lines import read_lines, report_carriage_returns
 
     said = {}
-    for path in (path for each in named for path in each.paths if path.is_file()):
+    for path in (path for each in named for path in each.paths if not path.is_dir()):
         if len(test_sets) > 1:
             raise ConfigError(
                 f"{path}: holds the translation of one test set, and {len(test_sets)} are given; name models, or one "

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shutil
 import stat
@@ -146,6 +147,39 @@ def test_latex_has_means_deviations_and_marks(capsys: Capture) -> None:
     assert "mean ± deviation over seeds (2)" in text
     run(capsys, "worse", "better", *TEST, "--latex", "t.tex")
     assert Path("t.tex").read_text().count(r"$^{\ddagger}$") == 1
+
+
+def test_a_name_that_latex_would_take_for_an_argument_is_printed(capsys: Capture) -> None:
+    run(capsys, "[ours]=worse", "*best=better", *TEST, "--latex", "t.tex")
+    text = Path("t.tex").read_text()
+    assert "{[}ours{]} & " in text
+    assert "{*}best & " in text
+
+
+@pytest.mark.parametrize("flag", ["--output", "--latex"])
+def test_a_place_that_cannot_be_written_is_found_before_anything_is_translated(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    shutil.copytree(GOLDEN, "model")
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    assert main(["compare", "worse", "model", *TEST, flag, "model"]) == 6
+    assert "model: is a folder" in capsys.readouterr().err
+
+
+def test_the_table_goes_to_standard_output_as_well(capsys: Capture) -> None:
+    out = run(capsys, "worse", "better", *TEST, "--latex", "/dev/stdout", "--output", "/dev/null")
+    assert r"\begin{tabular}" in out
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_systems_may_be_pipes_and_many_files(capsys: Capture) -> None:
+    seeds = [write(f"seed{seed:02}.test_2016_flickr", BETTER) for seed in range(1, 13)]
+    reading, writing = os.pipe()
+    os.write(writing, Path("worse").read_bytes())
+    os.close(writing)
+    out = run(capsys, f"base=/dev/fd/{reading}", f"new={','.join(seeds)}", *TEST)
+    os.close(reading)
+    assert "new" in out
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,43 @@ def test_a_source_in_another_spelling_is_the_same_for_the_model(
     assert run(capsys, *translate) == f"{plain}{TARGET}\n"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_text_in_capitals_is_corrected_apart_from_one_in_small_letters(
+    place: Path, capsys: Capture, order: int
+) -> None:
+    quiet, loud = "pisica doarme", "PISICA DOARME"
+    for source, target in [(quiet, TARGET), (loud, "the dog!")][::order]:
+        correct(capsys, source, target)
+    translate = ("translate", "m", quiet, loud, "--corrections", "m-corrections")
+    assert run(capsys, *translate) == f"{TARGET}\nthe dog!\n"
+    run(capsys, "correct", "m", "--remove", loud)
+    assert run(capsys, *translate) == f"{TARGET}\n{TARGET}\n"  # it is read as the other
+    correct(capsys, loud, "the dog!")
+    run(capsys, "correct", "m", "--remove", quiet)
+    plain = run(capsys, "translate", "m", quiet)
+    assert run(capsys, *translate) == f"{plain}the dog!\n"
+
+
+def test_who_appends_to_the_file_still_can_when_it_was_replaced(
+    place: Path, capsys: Capture
+) -> None:
+    Path("elsewhere").touch(mode=0o600)
+    Path("m-corrections").mkdir()
+    Path("m-corrections", CORRECTIONS).symlink_to(place / "elsewhere")
+    correct(capsys)
+    assert Path("m-corrections", CORRECTIONS).is_symlink()
+    assert json.loads(Path("elsewhere").read_text())["s"] == TARGET
+    assert Path("elsewhere").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_memory_that_cannot_be_removed_stops_nothing(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    run(capsys, "correct", "m", "--remove", SOURCE)
+    Path("m-corrections", "memory.ro-en.safetensors").mkdir()
+    words = ("translate", "m", SOURCE)
+    assert run(capsys, *words, "--corrections", "m-corrections") == run(capsys, *words)
+
+
 @pytest.mark.parametrize("inside", ["m", "run/model"])
 def test_a_model_is_corrected_from_inside_its_folder(
     place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, inside: str

@@ -11,15 +11,16 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from interlingua.errors import CorpusError, OutputError
-from interlingua.files import hold_folder, write_text
+from interlingua.files import hold_folder, replace_file
 
 __all__ = [
     "CORRECTIONS",
@@ -292,7 +293,14 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _write(folder: Path, corrections: Sequence[Correction]) -> None:
-    write_text(folder / CORRECTIONS, "".join(f"{each.to_json()}\n" for each in corrections))
+    """Replace the file, or what it is a link to, whose owner may go on appending to it."""
+    path = (folder / CORRECTIONS).resolve()
+    before = path.stat()
+    with replace_file(path) as file:
+        file.write("".join(f"{each.to_json()}\n" for each in corrections).encode())
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
 
 
 def _read_line(place: str, line: bytes) -> Correction:

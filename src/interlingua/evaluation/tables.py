@@ -17,6 +17,9 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "|": r"\textbar{}",
+    "*": "{*}",  # it and the brackets would be arguments of the end of the line before
+    "[": "{[}",
+    "]": "{]}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "±": r"$\pm$",

@@ -31,6 +31,7 @@ from interlingua.errors import ConfigError, CorpusError, InterlinguaError, Outpu
 from interlingua.files import replace_file, spelled_out
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
+from interlingua.tokenization.truecasing import TruecasingTokenizer, plain_sources
 
 __all__ = [
     "RememberedCorrections",
@@ -124,7 +125,8 @@ class RememberedCorrections:
 
     Args:
         folder: the corrections.
-        tokenizers: of the model.
+        tokenizers: of the model; one that truecases its sources is told of those that were corrected, and leaves them their capitals,
+            else a correction in capitals and one in small letters would be of one text.
         languages: which it translates from and to.
         model_sha256: of its weights.
         longest: ids that it reads or writes at most, the end symbol included.
@@ -237,9 +239,11 @@ class RememberedCorrections:
         examples = [known[name] for name in names]
         gone = len(known) - len(examples)
         if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
-            with suppress(OutputError):  # it can be computed again
+            with suppress(OutputError, OSError):  # it can be computed again
                 self._write_cache(examples)
         self._texts = {each.source: (each.target, text) for each, text in found.items()}
+        if isinstance(self.tokenizers.source, TruecasingTokenizer):
+            self.tokenizers.source.read_as_written = self._texts
         self.memory = self.memory.changed_to(examples)
 
     def _look(self) -> tuple[int, ...]:
@@ -295,7 +299,7 @@ class RememberedCorrections:
     def _try_to_spell(self, correction: Correction) -> Spelled | str:
         """Return a correction in ids, or why it cannot be used."""
         try:
-            return spell(correction, self.tokenizers, self.longest)
+            return spell(correction, plain_sources(self.tokenizers), self.longest)
         except InterlinguaError as error:
             return str(error)
 

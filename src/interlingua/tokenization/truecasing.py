@@ -6,7 +6,7 @@ stands where that takes the fewest ("DVD").
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from interlingua.corpus.placeholders import split_at_placeholders
 from interlingua.tokenization.around import TokenizerAround
@@ -43,6 +43,8 @@ class TruecasingTokenizer(TokenizerAround):
     def __init__(self, plain: Tokenizer, language: str) -> None:
         super().__init__(plain)
         self.language = language
+        self.read_as_written: Container[tuple[int, ...]] = ()
+        """Ids, as ``plain`` cuts, of texts in capitals or titles that keep their letters: of those that somebody corrected as they stand."""
 
     def truecase(self, text: str) -> str:
         """Return ``text`` as it is read; placeholders stay as they are, and so does any text that is neither in capitals nor a title."""
@@ -54,6 +56,8 @@ class TruecasingTokenizer(TokenizerAround):
         free = "".join(part.text for part in parts if not part.locked)
         is_loud = free.isupper()
         if not is_loud and (self.language in _NOUNS_HAVE_CAPITALS or not _is_title(free)):
+            return text
+        if self.read_as_written and tuple(self.plain.encode(text).ids) in self.read_as_written:
             return text
         read = quiet = ""
         for part in parts:

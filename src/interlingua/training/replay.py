@@ -158,7 +158,7 @@ def replay(
     folder = RunFolder(run)
     progress = TrainingProgress(console or Console(stderr=True))
     prepared = reopen(folder)
-    records = read_losses(folder)
+    records, remedy = read_losses(folder), "train the run further, then replay it"
     if settings := folder.read_settings():
         first, *later = settings
         prepared = _as_begun(prepared, first["training"])
@@ -166,10 +166,15 @@ def replay(
         if later:
             end = later[0]["after"]
             records = [record for record in records if record["step"] <= end]
+            remedy = "such a beginning cannot be replayed"
             progress.say(f"{end:,} updates were made before {_changes(first, later[0])}")
     else:
         environment = _read_environment(folder)
-    last, rates = _last_record(records, steps, folder), _rates_of(records)
+    if not any(record["kind"] == "training" for record in records):
+        raise ModelError(
+            f"{folder.metrics}: has no loss of training to compare with, which is written every {LOG_EVERY} updates; {remedy}"
+        )
+    last, rates = _last_record(records, steps), _rates_of(records)
     for remark in check_text(folder, prepared.config):
         progress.say(remark)
     prepare_cpu(prepared.config.training.threads or environment.get("threads"))
@@ -264,14 +269,9 @@ def check_text(folder: RunFolder, config: RunConfig) -> list[str]:
     return remarks
 
 
-def _last_record(records: Sequence[dict[str, Any]], steps: int, folder: RunFolder) -> int:
+def _last_record(records: Sequence[dict[str, Any]], steps: int) -> int:
     """Return the first recorded update from ``steps`` on, or the last one of all."""
     recorded = [record["step"] for record in records if record["kind"] == "training"]
-    if not recorded:
-        raise ModelError(
-            f"{folder.metrics}: has no loss of training, which is written every {LOG_EVERY} updates; "
-            "train the run further, then replay it"
-        )
     return next((step for step in recorded if step >= steps), recorded[-1])
 
 
