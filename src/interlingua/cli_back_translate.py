@@ -212,6 +212,7 @@ class _Work:
             open_for,
             save_run,
             sides_in,
+            write_run,
         )
         from interlingua.training.synthetic import SyntheticCorpus
 
@@ -219,7 +220,7 @@ class _Work:
         translator = open_for(recipe, mono)
         reads, writes = translator.source_lang, translator.target_lang
         check_languages(model, reads, writes, mono, genuine[0])
-        places = sides_in(output, "back-translated", writes, reads)
+        places = sides_in(output, "back-translated", *_languages(reads, writes, genuine))
         job = SyntheticCorpus(
             text=mono,
             translated=output / TRANSLATED / mono.name,
@@ -239,15 +240,17 @@ class _Work:
         if written is None:
             return None
         weight = self.weight(genuine, written.pairs)
+        drawn = {} if back.method == "beam" else {"seed": back.seed}
         told = describe(
-            written, job, recipe, output, method=back.method, tag=back.tag, weight=weight
+            written, job, recipe, output, method=back.method, tag=back.tag, weight=weight, **drawn
         )
         if genuine[0] is not None:
             if back.weight is None and weight < 1.0:
                 note(
                     f"--weight {weight:g}: an epoch has three synthetic pairs for each genuine one, others each time"
                 )
-            save_run(self.config(places, genuine, valid, output / RUN, weight), output / CONFIG)
+            save = save_run if back.iterations is None else write_run  # rounds train it themselves
+            save(self.config(places, genuine, valid, output / RUN, weight), output / CONFIG)
         return told, in_words(written, job)
 
     def weight(self, genuine: tuple[Path | None, Path | None], synthetic: int) -> float:
@@ -349,6 +352,8 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     if left := rounds.left(done):
         _tell_what_is_left(work, rounds, left)
     if keep.dry_run:
+        if not left:
+            note(f"every round is done: nothing is left to do in {output}")
         return 0
 
     def make(model: Path, side: "Side", place: Path) -> Path:
@@ -449,14 +454,29 @@ def _tell_what_is_left(
     cost = measure_cost(waiting or whole, recipe, translator)
     first, pace = cost.lines if waiting else 0, cost.seconds / max(cost.lines, 1)
     with TemporaryDirectory() as scratch:
-        written = sides_in(Path(scratch), "stand-in", writes, reads)
-        stand_in(side, *written)
         genuine = (side.source, side.target)
+        written = sides_in(Path(scratch), "stand-in", *_languages(reads, writes, genuine))
+        stand_in(side, *written)
         kept = work.keep.keep * count_lines(side.mono)
         weight = work.weight(genuine, round(kept))
         config = work.config(written, genuine, _valid_of(side), place / RUN, weight)
         share = work.keep.keep * weight
         note(tell_cost(rounds, config, share, left, first, pace))
+
+
+def _languages(
+    reads: str, writes: str, genuine: tuple[Path | None, Path | None]
+) -> tuple[str, str]:
+    """Return the languages of the pairs, which a model that reads the second and writes the first makes; if it names none, those of
+    the genuine pairs.
+    """
+    from interlingua.corpus.formats import UNNAMED
+    from interlingua.corpus.parallel import language_of
+
+    if (reads, writes) != UNNAMED:
+        return writes, reads
+    source, target = (language_of(path) if path is not None else None for path in genuine)
+    return (source, target) if source and target and source != target else UNNAMED
 
 
 def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:

@@ -81,12 +81,14 @@ def distill(
         make_corpus,
         open_for,
         recipe_of,
+        refuse_unequal,
         save_run,
         sides_in,
         width_of,
     )
     from interlingua.training.synthetic import SyntheticCorpus
 
+    refuse_unequal(valid.valid_source, valid.valid_target)
     if len(teacher) > 1 and search.dtype != "auto":
         raise ConfigError("several teachers go without --dtype; leave it out")
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
@@ -154,7 +156,7 @@ def _student(
     from interlingua.config_files import load_config
 
     encoder, decoder = how.student.split("-")
-    width = how.width if how.width is not None else teacher_width // 2
+    width = how.width if how.width is not None else 2 * round(teacher_width / 4)
     if width < 2 or width % 2:
         raise ConfigError(f"--width must be even and at least 2, not {width}")
     heads = next(n for n in (8, 4, 2, 1) if width % n == 0 and (width // n >= 32 or n == 1))

@@ -198,12 +198,15 @@ def recall(rounds: Rounds, told: dict[str, Any], filtered: dict[str, Any]) -> li
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         before, done = content["settings"], content["done"]
-        for name, value in _that_count(rounds, told, done).items():
+        begun = content.get("begun")
+        has_run = begun is not None and Path(begun["run"]).exists()
+        for name, value in _that_count(rounds, told, done, begun if has_run else None).items():
             if name in before and before[name] != value:
                 raise ConfigError(
                     f"{path.parent}: was begun with {_FLAGS.get(name, name)} = {before[name]}, not {value}; give another --output"
                 )
-        _check_begun(content.get("begun"), filtered)
+        if has_run:
+            _check_begun(begun, filtered)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OutputError(
             f"{path}: cannot be read ({error}); give another --output, or remove it"
@@ -212,10 +215,8 @@ def recall(rounds: Rounds, told: dict[str, Any], filtered: dict[str, Any]) -> li
     return found
 
 
-def _check_begun(begun: dict[str, Any] | None, filtered: dict[str, Any]) -> None:
+def _check_begun(begun: dict[str, Any], filtered: dict[str, Any]) -> None:
     """Refuse to filter the text anew that an unfinished training reads."""
-    if begun is None or not Path(begun["run"]).exists():
-        return
     for name, value in filtered.items():
         before = begun.get(name)
         if before != value:
@@ -287,7 +288,7 @@ def _keep(
     """Write down what decides, what is done, and which training is under way, before it can have learnt anything."""
     content = {
         "version": 1,
-        "settings": _that_count(rounds, told, done),
+        "settings": _that_count(rounds, told, done, begun),
         "done": done,
         "begun": begun,
     }
@@ -295,10 +296,14 @@ def _keep(
 
 
 def _that_count(
-    rounds: Rounds, told: dict[str, Any], done: Sequence[dict[str, Any]]
+    rounds: Rounds,
+    told: dict[str, Any],
+    done: Sequence[dict[str, Any]],
+    begun: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Leave out the text of the reverse model while nothing has been made of it, so that another can still be given."""
-    if TEXT_OF_SOURCE not in told or any(each["model"] == "reverse" for each in done):
+    """Leave out the text of the reverse model while no training has read what was made of it, so that another can still be given."""
+    trained = [*done, *([begun] if begun else [])]
+    if TEXT_OF_SOURCE not in told or any(each["model"] == "reverse" for each in trained):
         return told
     read = filter(None, (rounds.forward.mono, *rounds.forward.named.values()))
     unread = {TEXT_OF_SOURCE, _content_name(Path(told[TEXT_OF_SOURCE]))}

@@ -45,6 +45,7 @@ __all__ = [
     "save_run",
     "sides_in",
     "width_of",
+    "write_run",
 ]
 
 TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
@@ -278,8 +279,13 @@ def in_words(written: Written, job: SyntheticCorpus) -> str:
 
 def save_run(config: RunConfig, path: Path) -> None:
     """Write a configuration that ``train`` takes, and say so."""
-    save_config(config, path)
+    write_run(config, path)
     note(f"next: interlingua train {shlex.quote(str(path))}")
+
+
+def write_run(config: RunConfig, path: Path) -> None:
+    """Write a configuration that ``train`` takes; what a model that it begins with decides is left open."""
+    save_config(config, path, whole=not config.start.begins_with_a_model)
 
 
 def describe(
@@ -295,6 +301,7 @@ def describe(
         "text": str(job.text),
         "keep": job.keep,
         "min_score": job.min_score,
+        "held_out": list(map(str, job.held_out)),
         "options": options,
         **settings,
     }

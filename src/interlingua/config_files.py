@@ -69,23 +69,28 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
     return config
 
 
-def save_config(config: RunConfig, path: Path) -> None:
+def save_config(config: RunConfig, path: Path, *, whole: bool = True) -> None:
     """Write every value of ``config`` as commented TOML that loads back to an equal configuration.
+
+    Args:
+        config: the configuration.
+        path: the file.
+        whole: else what nobody chose stays a comment, and so free for another model, which training begins with, to decide.
 
     Raises:
         OutputError: ``path`` cannot be written.
         ConfigError: a file name is not valid Unicode, which TOML cannot hold.
     """
     try:
-        write_text(path, write_config(config))
+        write_text(path, write_config(config, whole=whole))
     except UnicodeEncodeError as error:
         raise ConfigError(
             f"{path}: the configuration holds a name that is not Unicode ({error.object!r}); rename that file"
         ) from error
 
 
-def write_config(config: RunConfig) -> str:
-    """Write every value of ``config`` as TOML, each under a comment that explains it."""
+def write_config(config: RunConfig, *, whole: bool = True) -> str:
+    """Write every value of ``config`` as TOML, each under a comment that explains it; see :func:`save_config`."""
     lines = ["# The complete configuration of a run: interlingua train THIS_FILE."]
     section = ""
     values = config.model_dump(mode="json")
@@ -94,10 +99,11 @@ def write_config(config: RunConfig) -> str:
             section = setting.section
             lines += ["", f"[{section}]"]
         value = (values[section] if section else values)[setting.name]
+        chosen = (getattr(config, section) if section else config).model_fields_set
         default = setting.field.get_default(call_default_factory=True)
         comment = f"{setting.description} Takes {setting.values}; default {_write_value(default)}."
         lines += ["", *textwrap.wrap(comment, 98, initial_indent="# ", subsequent_indent="# ")]
-        unset = value is None and default is None
+        unset = (value is None and default is None) or not (whole or setting.name in chosen)
         lines.append(f"{'# ' if unset else ''}{setting.name} = {_write_value(value)}")
     return "\n".join(lines) + "\n"
 

@@ -141,6 +141,42 @@ def test_each_model_is_opened_once(
     assert opened == models
 
 
+def test_a_model_that_training_begins_with_keeps_its_own_settings(capsys: Capture) -> None:
+    run("translate model --input mono.digits --output written.reverse", capsys)
+    run(f"{BACK} --keep 1 --start.init-from forward --start.new-language true", capsys)
+    config = load_config(Path("more/train.toml"))
+    assert config.start.init_from == Path("forward")
+    assert "beam_size" not in config.decoding.model_fields_set
+    assert not config.model.model_fields_set
+    run(f"{BACK} --keep 1", capsys)
+    assert "beam_size" in load_config(Path("more/train.toml")).decoding.model_fields_set
+
+
+def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys: Capture) -> None:
+    config = json.loads(Path("model/config.json").read_text())
+    Path("model/config.json").write_text(
+        json.dumps(config | {"source_lang": "source", "target_lang": "target"})
+    )
+    write_manifest(Path("model"))
+    names = {"reverse": "ro", "digits": "en"}
+    for name in ("train", "valid"):
+        for before, after in names.items():
+            Path(f"{name}.{before}").rename(f"{name}.{after}")
+    command = BACK.replace(".reverse", ".ro").replace(".digits", ".en")
+    Path("mono.digits").rename("mono.en")
+    run(command, capsys)
+    assert all(
+        line.split()[2:] == ["9", "7"] for line in read_lines(Path("more/back-translated.en"))
+    )
+    corpus = load_config(Path("more/train.toml")).corpus
+    assert (corpus.source_lang, corpus.target_lang) == ("ro", "en")
+    run(
+        "back-translate model --mono mono.en --output other --threads 1",
+        capsys,
+    )
+    assert Path("other/back-translated.target").read_text().splitlines()[0] in LINES
+
+
 def test_samples_and_noise_are_the_same_again(capsys: Capture) -> None:
     for method in ("sample", "noised-beam"):
         texts = []
@@ -148,6 +184,7 @@ def test_samples_and_noise_are_the_same_again(capsys: Capture) -> None:
             flags = f"--method {method} --seed 3 --tag= --output {output} --keep 1"
             run(f"back-translate model --mono mono.digits --threads 1 {flags}", capsys)
             texts.append(Path(output, "back-translated.reverse").read_text())
+            assert json.loads(Path(output, "report.json").read_text())["seed"] == 3
         assert texts[0] == texts[1]
     clean = run(BACK, capsys) and Path("more/back-translated.reverse").read_text()
     assert "_" in texts[0]
@@ -335,6 +372,12 @@ def test_a_text_that_nothing_has_read_can_be_another_in_a_longer_chain(
     told["settings"]["text_of_source"] = "mono.reverse"  # as before it was left out
     kept.write_text(json.dumps(told))
     run(longer, capsys)
+    told["begun"] = {"round": 1, "model": "reverse", "run": "more/round-1/reverse/run"}
+    kept.write_text(json.dumps(told))
+    run(longer, capsys)  # which is not there any more
+    Path("more/round-1/reverse/run").mkdir(parents=True)
+    assert main(longer.split()) == 2
+    assert "was begun with --mono-source = mono.reverse" in capsys.readouterr().err
     told["done"] = [{"round": 1, "model": model} for model in ("forward", "reverse")]
     kept.write_text(json.dumps(told))
     assert main(longer.split()) == 2
@@ -657,6 +700,11 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
             "back-translate model --mono mono.digits --output o --valid-source short.reverse --valid-target valid.digits",
             3,
             "valid.digits has 60 lines but short.reverse has 2",
+        ),
+        (
+            "distill model --source mono.digits --output o --valid-source valid.digits --valid-target short.reverse",
+            3,
+            "has 2; line 3",
         ),
         ("distill model --source mono.digits --output o --width 7", 2, "--width must be even"),
         ("distill model --source mono.digits --output full", 6, "full: holds other.txt"),

@@ -346,6 +346,18 @@ def test_a_saved_configuration_is_complete_and_loads_back_equal(tmp_path: Path) 
         assert setting.description[:20] in text
 
 
+def test_what_nobody_chose_can_be_left_to_a_model_that_training_begins_with(
+    tmp_path: Path,
+) -> None:
+    config = load_config(None, {"start.init_from": "runs/other", "training.steps": "5"})
+    path = tmp_path / "config.toml"
+    save_config(config, path, whole=False)
+    again = load_config(path)
+    assert again == config
+    assert again.training.model_fields_set == {"steps"}
+    assert again.model.model_fields_set == set()
+
+
 def strategy_of(key: str) -> st.SearchStrategy[object]:
     """Values that the setting ``key`` takes."""
     names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).map(Path)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.pair_rules import decode_line
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.survey import read_pairs
@@ -59,13 +60,6 @@ _ALIKE = (
 """Languages whose single lines the identification takes for each other."""
 
 _APART, _APART_A_CHARACTER = 6.0, 0.25
-_ALIASES = {
-    "arb": "ar", "ara": "ar", "ces": "cs", "cze": "cs", "deu": "de", "ger": "de", "eng": "en", "fra": "fr", "fre": "fr",
-    "hin": "hi", "jpn": "ja", "kor": "ko", "npi": "ne", "nep": "ne", "ron": "ro", "rum": "ro", "rus": "ru", "swh": "sw",
-    "swa": "sw", "tha": "th", "vie": "vi", "yor": "yo", "zho": "zh", "chi": "zh", "spa": "es", "ita": "it", "por": "pt",
-    "nld": "nl", "dut": "nl", "pol": "pl", "tur": "tr", "ukr": "uk", "fin": "fi", "swe": "sv", "dan": "da", "ell": "el",
-    "heb": "he", "hun": "hu", "bul": "bg", "cmn": "zh", "est": "et", "lit": "lt", "lav": "lv",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +83,7 @@ def language_code(code: str | None) -> str | None:
     """Return the two letters of a language code (``deu_Latn``, ``de-AT``), or the code if it is none we know."""
     if code is None:
         return None
-    plain = code.replace("_", "-").split("-")[0].lower()
-    plain = _ALIASES.get(plain, plain)
+    plain = two_letters(code)
     return plain if plain in _identifier().labels else None
 
 

@@ -4,7 +4,14 @@ import functools
 import re
 import unicodedata
 
-__all__ = ["count_phrase", "holds_phrase", "is_inside_a_word", "is_of_a_word", "units_of"]
+__all__ = [
+    "count_phrase",
+    "holds_phrase",
+    "is_inside_a_word",
+    "is_of_a_word",
+    "is_unspaced",
+    "units_of",
+]
 
 _WITHOUT_SPACES = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -26,6 +33,11 @@ def is_of_a_word(sign: str) -> bool:
     if _UNSPACED.match(sign):
         return False
     return sign.isalnum() or sign == "_" or unicodedata.category(sign).startswith("M")
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is one sign of a script that writes words without spaces."""
+    return bool(_UNSPACED.fullmatch(text))
 
 
 def is_inside_a_word(text: str, place: int) -> bool:

@@ -14,6 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from interlingua.corpus.language_codes import two_letters
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled, resample
 from interlingua.evaluation.sequence_metrics import ErrorRate, ExactShare, Rouge
@@ -44,9 +45,8 @@ METRIC_NAMES = (
 LOWER_IS_BETTER = ("TER", "WER")
 """Names, as they stand in a :class:`Score`, of the figures that count faults."""
 
-_CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
-_WITHOUT_SPACES = {"ja", "jpn", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"}
-_WITHOUT_SPACES |= {"th", "tha"}  # codespell:ignore tha
+_CHINESE = {"zh", "yue"}
+_WITHOUT_SPACES = {"ja", "lo", "km", "my", "bo", "th"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def choose_tokenizer(target_lang: str | None) -> str:
     Japanese and other scripts without spaces are compared by character: sacreBLEU's own choice for Japanese
     needs a dictionary that is rarely installed, and a figure must not depend on that. The signature says which.
     """
-    code = (target_lang or "").replace("_", "-").split("-")[0].lower()
+    code = two_letters(target_lang or "")
     if code in _CHINESE:
         return "zh"
     return "char" if code in _WITHOUT_SPACES else "13a"

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interlingua.corpus.words import is_unspaced
 from interlingua.requests.translation import Translation
 
 __all__ = ["LONGEST_PHRASE", "flag_faults", "is_copy", "is_uncovered", "repeats_itself"]
@@ -25,7 +26,8 @@ UNCOVERED_SHARE = 0.25
 def repeats_itself(tokens: Sequence[str]) -> bool:
     """Whether some n-gram stands three times in a row: "a dog a dog a dog", or "no no no".
 
-    The n-gram must hold a letter or digit, so that "..." and "!!!" are no repetition; case is ignored. It has at
+    The n-gram must hold a letter or digit, so that "..." and "!!!" are no repetition; case is ignored. A single sign of a
+    script without spaces must stand five times, as a year has its zero three times ("二〇〇〇年"). The n-gram has at
     most ``LONGEST_PHRASE`` tokens, so that the time grows with the length of a line and not with its square.
     """
     folded = [token.casefold() for token in tokens]
@@ -34,7 +36,8 @@ def repeats_itself(tokens: Sequence[str]) -> bool:
         run = 0
         for end in range(period, len(folded)):
             run = run + 1 if folded[end] == folded[end - period] else 0
-            if run >= 2 * period and worded[end + 1] > worded[end + 1 - period]:
+            times = 4 if period == 1 and is_unspaced(folded[end]) else 2
+            if run >= times * period and worded[end + 1] > worded[end + 1 - period]:
                 return True
     return False
 

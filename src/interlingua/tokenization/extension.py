@@ -16,6 +16,11 @@ from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.segmentation import UnigramScores
+from interlingua.tokenization.text_form import (
+    from_byte_letters,
+    runs_of_one_class,
+    to_byte_letters,
+)
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.vocabulary import SPACE_MARK, Vocabulary
 
@@ -117,10 +122,18 @@ def _added(old: Tokenizer, new: Tokenizer) -> list[str]:
 
 
 def _count_words(tokenizer: PieceTokenizer, texts: Iterable[str]) -> Counter[str]:
+    """Count what no new piece reaches beyond: words, or where these are cut their letters, digits and other signs apart."""
     words: Counter[str] = Counter()
     for text in texts:
         words.update(tokenizer.words(text))
-    return words
+    if tokenizer.kind == "word":
+        return words
+    is_bytes = tokenizer.spacing.byte_level
+    runs: Counter[str] = Counter()
+    for word, count in words.items():
+        for run in runs_of_one_class(from_byte_letters(word) if is_bytes else word):
+            runs[to_byte_letters(run) if is_bytes else run] += count
+    return runs
 
 
 def _learn(tokenizer: PieceTokenizer, words: Counter[str], number: int) -> list[tuple[str, float]]:
@@ -193,12 +206,8 @@ class _Joins:
 
     def _is_sensible(self, pair: tuple[str, str]) -> bool:
         left, right = pair
-        bare = left.removeprefix(SPACE_MARK)
-        mixed = bool(bare) and _class_of(bare[-1]) != _class_of(right[0])
         joined = left + right
-        return not (
-            mixed or SPACE_MARK in right or len(joined) > _MOST_LETTERS or joined in self.known
-        )
+        return not (SPACE_MARK in right or len(joined) > _MOST_LETTERS or joined in self.known)
 
     def _join(self, pair: tuple[str, str]) -> None:
         touched: set[tuple[str, str]] = set()
@@ -226,7 +235,3 @@ class _Joins:
                 self.where[pair].add(place)
             else:
                 self.where[pair].discard(place)
-
-
-def _class_of(letter: str) -> str:
-    return "letter" if letter.isalpha() else "digit" if letter.isdigit() else "other"

@@ -4,7 +4,8 @@ A form splits a normalised text into words, whose pieces a segmenter then finds.
 word that is longer than any real one is split too, so that a line of a million letters costs no more than its length.
 """
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -19,6 +20,9 @@ __all__ = [
     "Spacing",
     "SpelledWord",
     "TextForm",
+    "from_byte_letters",
+    "runs_of_one_class",
+    "to_byte_letters",
 ]
 
 LONGEST_WORD = 512
@@ -35,6 +39,8 @@ _AT_ONCE = 65_536
 
 _STAND_IN = "\udfff"
 """Takes the place of U+2581 in a text: it is no character, so neither a text nor a vocabulary holds it."""
+
+_SPACES = (" ", SPACE_MARK)
 
 _UNKNOWN_SURFACE = " \u2047 "
 """What an unknown id looks like in text, as in SentencePiece; our own encoding never makes one."""
@@ -243,6 +249,31 @@ class ByteForm:
 def to_byte_letters(text: str) -> str:
     """Write the UTF-8 bytes of ``text`` in the byte alphabet."""
     return text.encode("utf-8").decode("latin-1").translate(_LETTER_OF_BYTE)
+
+
+def from_byte_letters(letters: str) -> str:
+    """Return the text whose bytes these letters are; what is no whole character is replaced."""
+    return bytes(_BYTE_OF_LETTER[letter] for letter in letters).decode("utf-8", errors="replace")
+
+
+def runs_of_one_class(word: str) -> Iterator[str]:
+    """Cut between letters, digits and everything else, so that no piece mixes them; a space goes with what follows.
+
+    A mark upon a letter is of the letter, such as the vowel signs of Indian scripts.
+    """
+    start = 0
+    for place in range(1, len(word)):
+        before, here = word[place - 1], word[place]
+        is_space = before in _SPACES
+        if not is_space and (here in _SPACES or _class_of(here) != _class_of(before)):
+            yield word[start:place]
+            start = place
+    yield word[start:]
+
+
+def _class_of(letter: str) -> str:
+    major = unicodedata.category(letter)[0]
+    return "L" if major in "LM" else "N" if major == "N" else "other"
 
 
 def _cut_long(words: list[str], longest: int) -> list[str]:

@@ -5,16 +5,21 @@ that the order of the lines does not matter. SentencePiece learns the pieces of 
 counts (``docs/decisions/0002-tokenizer-training.md`` says why); words and characters are simply the most frequent ones.
 """
 
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from interlingua.errors import TokenizerError
 from interlingua.tokenization.learnt_from import LearntFrom
 from interlingua.tokenization.normalisation import Normaliser, as_form
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.tokenization.sentencepiece_training import learn_pieces
-from interlingua.tokenization.text_form import BYTE_ALPHABET, LONGEST_WORD, Spacing, to_byte_letters
+from interlingua.tokenization.text_form import (
+    BYTE_ALPHABET,
+    LONGEST_WORD,
+    Spacing,
+    runs_of_one_class,
+    to_byte_letters,
+)
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.vocabulary import (
     BYTE_PIECES,
@@ -204,7 +209,7 @@ def _train_byte_level(
     """Learn BPE over bytes; a space is the first byte of the word after it."""
     parts: Counter[str] = Counter()
     for word, count in words.items():
-        for part in _runs_of_one_class(" " + word[:LONGEST_WORD]):
+        for part in runs_of_one_class(" " + word[:LONGEST_WORD]):
             parts[to_byte_letters(part)] += count
     parts = _most_frequent(parts, _MOST_WORDS["bpe"])
     alphabet = list(BYTE_ALPHABET)
@@ -217,18 +222,3 @@ def _train_byte_level(
     vocabulary = Vocabulary(pieces, scores, byte_fallback=False, hidden=hidden)
     spacing = Spacing(byte_level=True, first_mark=False)
     return PieceTokenizer("bpe", vocabulary, normaliser, spacing, learnt_from)
-
-
-def _runs_of_one_class(word: str) -> Iterator[str]:
-    """Cut between letters, digits and everything else, so that no piece mixes them; a space goes with what follows."""
-    start = 0
-    for place in range(2, len(word)):
-        if _class_of(word[place]) != _class_of(word[place - 1]):
-            yield word[start:place]
-            start = place
-    yield word[start:]
-
-
-def _class_of(letter: str) -> str:
-    major = unicodedata.category(letter)[0]
-    return "L" if major in "LM" else "N" if major == "N" else "other"

@@ -8,6 +8,7 @@ stands where that takes the fewest ("DVD").
 import re
 from collections.abc import Container, Sequence
 
+from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.placeholders import split_at_placeholders
 from interlingua.tokenization.around import TokenizerAround
 from interlingua.tokenization.pair import TokenizerPair
@@ -42,7 +43,7 @@ class TruecasingTokenizer(TokenizerAround):
 
     def __init__(self, plain: Tokenizer, language: str) -> None:
         super().__init__(plain)
-        self.language = language
+        self.language = two_letters(language)
         self.read_as_written: Container[tuple[int, ...]] = ()
         """Ids, as ``plain`` cuts, of texts in capitals or titles that keep their letters: of those that somebody corrected as they stand."""
 

@@ -79,6 +79,7 @@ def expected_bleu(config: RunConfig, corpus: CorpusStatistics) -> BleuBand | Non
         and config.corpus.temperature in (None, 1.0)
         and choose_tokenizer(config.corpus.target_lang) == "13a"
         and not config.corpus.noise
+        and not config.corpus.denoise
         and not corpus.is_rules
         and _FEWEST_PAIRS <= corpus.pairs <= MOST_PAIRS
         and corpus.target_words >= _FEWEST_WORDS * corpus.measured

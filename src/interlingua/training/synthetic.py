@@ -23,6 +23,7 @@ from interlingua.corpus.lines import read_blocks
 from interlingua.corpus.packed import PackedFile, is_packed
 from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.plain_sides import PlainSides
+from interlingua.corpus.repairs import repair_line
 from interlingua.corpus.word_noise import WordNoise
 from interlingua.corpus.words import units_of
 from interlingua.errors import CorpusError
@@ -212,7 +213,8 @@ def _held_out(paths: tuple[Path, ...]) -> set[str]:
 
 
 def _plain(line: str) -> str:
-    """Return what two lines have in common that ``clean`` takes for one; a line of signs alone stands for itself."""
+    """Return what two lines have in common that ``clean`` mends and takes for one; a line of signs alone stands for itself."""
+    line = repair_line(line)[0]
     return normalise(line) or line.strip()
 
 
@@ -228,14 +230,14 @@ def _nearest(
 
 def _select(scores: NDArray[np.float64], job: SyntheticCorpus) -> tuple[NDArray[np.bool_], float]:
     """Return which lines stay, and the lowest score among them."""
-    stays = ~np.isnan(scores)
+    ranked = np.sort(scores[~np.isnan(scores)])[::-1]
+    if not len(ranked):
+        return np.zeros(len(scores), dtype=np.bool_), 0.0
+    least = float(ranked[max(1, math.ceil(job.keep * len(ranked))) - 1])
     if job.min_score is not None:
-        stays &= np.nan_to_num(scores, nan=-np.inf) >= job.min_score
-    if not stays.any():
-        return stays, 0.0
-    ranked = np.sort(scores[stays])[::-1]
-    threshold = float(ranked[max(1, math.ceil(job.keep * len(ranked))) - 1])
-    return stays & (np.nan_to_num(scores, nan=-np.inf) >= threshold), threshold
+        least = max(least, job.min_score)
+    stays = np.nan_to_num(scores, nan=-np.inf) >= least
+    return stays, float(scores[stays].min()) if stays.any() else 0.0
 
 
 def _write_pairs(

@@ -20,6 +20,8 @@ from interlingua.evaluation.health import LONGEST_PHRASE, check_health, repeats_
         ("! ! ! ! !", False),
         (". . . and so on . . .", False),
         (", 1 , 1 , 1", True),
+        ("二 〇 〇 〇 年", False),
+        ("哈 哈 哈 哈 哈", True),
         ("", False),
         ("word", False),
     ],

@@ -48,6 +48,24 @@ def test_new_text_takes_fewer_tokens_and_comes_back(kind: str, byte_level: bool)
         assert new.decode(new.encode(text).ids) == new.normalise(text)
 
 
+@pytest.mark.parametrize(("kind", "byte_level"), KINDS[:4])
+@pytest.mark.parametrize("word", ["किताब", "книга", "க்குழந்தை", "หนังสือ"])
+def test_a_word_with_marks_or_of_several_bytes_a_letter_becomes_few_pieces(
+    kind: str, byte_level: bool, word: str
+) -> None:
+    new = extend_tokenizer(tokenizer_of(kind, byte_level=byte_level), [f"{word} {word}."] * 3, 60)
+    assert len(new.encode(f" {word}").ids) <= 2
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_no_new_piece_mixes_letters_digits_and_signs(kind: str) -> None:
+    old = tokenizer_of(kind)
+    new = extend_tokenizer(old, ["Žluťák7 Žluťák7. (Žluťák)"] * 3, 60)
+    added = [piece.strip("▁") for piece in new.all_tokens()[old.vocabulary_size :]]
+    assert "Žluťák" in added
+    assert all(piece.isalpha() or len(piece) <= 1 for piece in added)
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "word"])
 def test_an_extended_tokenizer_survives_its_file(kind: str, tmp_path: Path) -> None:
     new = extend_tokenizer(tokenizer_of(kind), NEW, 20, tags=["<bt>"])

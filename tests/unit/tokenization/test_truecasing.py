@@ -34,6 +34,23 @@ def english(plain: Tokenizer) -> TruecasingTokenizer:
 
 
 @pytest.mark.parametrize(
+    ("language", "text", "read"),
+    [
+        ("tur", "KAPI IŞIK", "kapı ışık"),
+        ("tr-TR", "KAPI IŞIK", "kapı ışık"),
+        ("eng_Latn", "WHO AM I WITH", "who am I with"),
+        ("deu", "Stop Think Boston Whit Dogs", "Stop Think Boston Whit Dogs"),
+    ],
+)
+def test_a_language_is_known_by_each_of_its_codes(
+    plain: Tokenizer, language: str, text: str, read: str
+) -> None:
+    found = TruecasingTokenizer(plain, language).truecase(text)
+    assert found.casefold() == read.casefold()
+    assert [letter for letter in "ıI" if letter in found] == [x for x in "ıI" if x in read]
+
+
+@pytest.mark.parametrize(
     ("text", "read"),
     [
         ("THE DOG IS IN BOSTON.", "The dog is in Boston."),

@@ -40,6 +40,7 @@ def test_more_familiar_text_is_expected_to_come_out_better() -> None:
         RunConfig(corpus=CorpusConfig(embedded="demo-ro-en")),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), tags=("<BT>",))),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), noise=0.3)),
+        RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), denoise=0.3)),
         RunConfig(corpus=CorpusConfig(source=("a.en",), target=("a.de",), directions=("en-de",))),
         RunConfig(corpus=CorpusConfig(**TWO, weights=(0.01, 1.0))),
         RunConfig(corpus=CorpusConfig(**TWO, temperature=5.0)),

@@ -63,6 +63,22 @@ def test_what_is_in_the_validation_text_is_not_learnt(tmp_path: Path) -> None:
     assert SENTENCES[1] not in read_lines(job.target)
 
 
+def test_a_test_sentence_is_known_as_clean_mends_it(tmp_path: Path) -> None:
+    valid = tmp_path / "valid.de"
+    valid.write_text("Der Hund läuft.\nEine Frau.\n", encoding="utf-8")
+    scored = [[[text, -1.0, []]] for text in OUTPUTS]
+    job = make_job(tmp_path, scored, held_out=(valid,))
+    lines = ["<i>Der Hund läuft.</i>", "Der Hund lÃ¤uft.", *SENTENCES[2:]]
+    job.text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert write_synthetic(job).dropped["held out"] == 2
+
+
+def test_a_year_of_three_equal_signs_is_no_circle(tmp_path: Path) -> None:
+    years = ("成立于二〇〇〇年。", "哈哈哈哈哈哈", "东京东京东京")
+    job = make_job(tmp_path, [[[text, -1.0, []]] for text in (*years, OUTPUTS[3])])
+    assert write_synthetic(job).dropped["no translation"] == 2
+
+
 def test_lines_stay_that_the_model_is_surest_of(tmp_path: Path) -> None:
     scored = [
         [[text, score, []]] for text, score in zip(OUTPUTS, (-1.0, -3.0, -2.0, -0.5), strict=True)
@@ -72,6 +88,8 @@ def test_lines_stay_that_the_model_is_surest_of(tmp_path: Path) -> None:
     assert pairs_of(job) == [(OUTPUTS[0], SENTENCES[0]), (OUTPUTS[3], SENTENCES[3])]
     job = make_job(tmp_path, scored, min_score=-2.0)
     assert write_synthetic(job).pairs == 3
+    job = make_job(tmp_path, scored, keep=0.75, min_score=-2.0)  # the same line is in neither
+    assert write_synthetic(job) == Written(4, 3, {"low score": 1}, -2.0)
 
 
 def test_what_is_no_translation_or_breaks_a_rule_goes(tmp_path: Path) -> None:
