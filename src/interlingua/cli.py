@@ -7,6 +7,7 @@ The exit status is told in ``errors`` and ``cli_streams``.
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -264,8 +265,12 @@ def average(run: Path, *, last: int, json: bool = False) -> None:
         json: print the model folder as JSON.
     """
     from interlingua.checkpoints.average import average_run
+    from interlingua.training.run_folder import RunFolder
 
-    folder = average_run(run, last)
+    place = RunFolder(run)
+    is_run = place.checkpoints.is_dir() and place.is_run()
+    with place.locked() if is_run else nullcontext():
+        folder = average_run(run, last)
     if json:
         print_json({"model": folder, "averaged": last})
     else:

@@ -248,7 +248,7 @@ class ModelConfig(Section):
     """Layer normalisation after (the paper) or before each sublayer (None: after, but before for tasks of rules)."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Position encodings, section 3.5."""
-    max_positions: int = Field(default=1024, ge=2)
+    max_positions: int = Field(default=1024, ge=2, le=1_000_000)
     """Longest sequence the position table holds."""
     tie: Literal["three-way", "target", "none"] | None = None
     """Share embedding weights: both embeddings and the output (three-way), target and output, or none

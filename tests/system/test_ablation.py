@@ -1,6 +1,8 @@
 """``interlingua ablate`` as a person types it."""
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +131,58 @@ def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_pa
     assert [*output.glob("runs/*/checkpoints/step-*")]
     assert main(command[1:]) == 0
     assert (output / "table.md").exists()
+
+
+def test_a_run_that_was_validated_and_not_saved_is_not_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "ablation"
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL, "--steps=4"]
+    command += ["--parts", "positions", "--seeds", "1"]
+    assert main(command) == 0
+    table = (output / "table.md").read_text()
+    shutil.rmtree(output / "runs/as-it-is-1/model")
+    shutil.rmtree(output / "runs/without-positions-1/checkpoints/step-4")
+    shutil.rmtree(output / "runs/without-positions-1/model")
+    capsys.readouterr()
+    assert main(command) == 0
+    assert capsys.readouterr().err.count("run ") == 2
+    losses = [
+        [row.split("|")[2:4] for row in text.splitlines()]
+        for text in (table, (output / "table.md").read_text())
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_a_value_that_is_given_twice_is_trained_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["ablate", *write_pairs(tmp_path), "--output", str(tmp_path / "o"), *SMALL]
+    command += ["--steps=2", "--seeds=1", "--vary", "model.heads=1,2", "--vary", "model.heads=2,4"]
+    assert main([*command, "--json"]) == 0
+    names = [row["variant"] for row in json.loads(capsys.readouterr().out)]
+    assert names == ["as it is", *(f"model.heads = {heads}" for heads in (1, 2, 4))]
+
+
+def test_a_run_that_the_system_ends_is_told_in_one_line(tmp_path: Path) -> None:
+    output = tmp_path / "ablation"
+    interlingua = str(Path(sys.executable).with_name("interlingua"))
+    command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
+    command += ["--parts", "positions", "--seeds", "1", "--steps", "60000"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as ended:
+        deadline = time.monotonic() + 120
+        while not [*output.glob("runs/*/metrics.jsonl")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        children = Path(f"/proc/{ended.pid}/task/{ended.pid}/children").read_text().split()
+        for child in children:
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
+                os.kill(int(child), signal.SIGKILL)
+                break
+        _, told = ended.communicate(timeout=60)
+    assert ended.returncode == 7
+    assert "Traceback" not in told
+    assert "the system ended a run, mostly for want of memory" in told
 
 
 @pytest.mark.parametrize(

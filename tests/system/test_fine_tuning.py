@@ -10,7 +10,7 @@ import torch
 from small_runs import REPEATABLE, refused, run, weights_of, write_numbers
 
 from interlingua.checkpoints.adapter_folder import load_with_adapter
-from interlingua.checkpoints.model_folder import load_model_folder
+from interlingua.checkpoints.model_folder import load_model_folder, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 
@@ -93,6 +93,34 @@ def test_a_run_that_never_beat_its_start_is_mended_and_ends_without_its_comparis
     assert "outputs.json" in capsys.readouterr().err
     for name, tensor in weights_of("base").items():
         assert torch.equal(weights_of("tuned")[name], tensor), name
+
+
+def test_a_run_is_compared_with_the_model_that_it_begins_with_and_no_other(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(TUNE)
+    compared = json.loads(Path("tuned/comparison.json").read_text())["differences"]
+    shutil.rmtree("tuned/checkpoints")  # as if it had ended before its first checkpoint
+    shutil.rmtree("tuned/model")
+    kept = json.loads(Path("tuned/start/outputs.json").read_text())
+    for text in kept["texts"]:
+        text["outputs"] = [""] * len(text["outputs"])
+    Path("tuned/start/outputs.json").write_text(json.dumps(kept))
+    run(TUNE)
+    assert json.loads(Path("tuned/comparison.json").read_text())["differences"] == compared
+    Path("tuned/start/outputs.json").unlink()  # told to stop while the starting model translated
+    Path("tuned/comparison.json").unlink()
+    weights = weights_of("base")
+    loaded = load_model_folder(Path("base/model"))
+    other = {name: tensor + 1 for name, tensor in weights.items()}
+    save_model_folder(Path("base/model"), loaded, other, "a card\n")
+    capsys.readouterr()
+    run(TUNE)
+    assert (
+        "no comparison with the starting model will be made: base/model: is not the model"
+        in capsys.readouterr().err
+    )
+    assert not Path("tuned/comparison.json").exists()
 
 
 def test_frozen_parameters_are_bit_identical_after_training(place: Path) -> None:

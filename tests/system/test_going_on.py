@@ -16,6 +16,7 @@ from interruption import outcome
 from small_runs import REPEATABLE, refused, run, sentences, write_text
 from torch.distributed import TCPStore
 
+from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.cli import main
 from interlingua.config_files import load_config
@@ -426,6 +427,41 @@ def test_a_line_of_five_thousand_words_does_not_stop_a_run(
     }
     assert math.isfinite(seen["training"]["loss"])
     assert math.isfinite(seen["validation"]["loss"])
+
+
+def test_a_model_searches_as_a_later_start_says(begun: Path, capsys: Capture) -> None:
+    weights = Path("run/model/model.safetensors").read_bytes()
+    assert load_model_folder(Path("run/model")).decoding.beam_size != 7
+    capsys.readouterr()
+    run(f"{TRAIN} --training.steps 8 --decoding.beam-size 7")
+    told = capsys.readouterr().err
+    assert "nothing is left to train; larger training.steps, patience would go on" in told
+    assert load_model_folder(Path("run/model")).decoding.beam_size == 7
+    assert Path("run/model/model.safetensors").read_bytes() == weights
+
+
+def test_preparing_a_run_again_leaves_what_it_was_trained_with(begun: Path) -> None:
+    before = Path("run/environment.json").read_text()
+    run(f"{TRAIN} --training.steps 8".replace("train ", "prepare ", 1))
+    assert Path("run/environment.json").read_text() == before
+
+
+@pytest.mark.parametrize("kind", ["transformer", "gru"])
+def test_no_model_is_trained_whose_table_nothing_would_read(
+    begun: Path, capsys: Capture, kind: str
+) -> None:
+    sizes = "--model.d-model 128 --model.encoder-layers 1 --model.decoder-layers 1 --model.max-positions 600000"
+    command = (
+        f"train --source text.en --target text.fr {sizes} --model.kind {kind} {REPEATABLE} --training.steps 1 "
+        "--training.validate-every 1 --training.validate-sentences 2 --tokenization.kind word --run-dir large"
+    )
+    if kind == "gru":  # it has no table
+        run(command)
+        assert load_model_folder(Path("large/model")).max_length
+        return
+    status, line = refused(command, capsys)
+    assert status == 2
+    assert "model.max_positions: 600,000 of width 128 would be a table" in line
 
 
 def test_a_limit_of_epochs_is_lifted(begun: Path, capsys: Capture) -> None:

@@ -28,7 +28,12 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import DIRECTION, Direction, choose_direction, in_words
 from interlingua.errors import ConfigError, InterlinguaError, ModelError
 from interlingua.files import replace_folder
-from interlingua.model.architecture import AnyArchitecture, Architecture, architecture_from
+from interlingua.model.architecture import (
+    AnyArchitecture,
+    Architecture,
+    RecurrentArchitecture,
+    architecture_from,
+)
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME, TokenizerPair
@@ -41,6 +46,7 @@ __all__ = [
     "build",
     "check_parts",
     "find_model_folder",
+    "keep_decoding",
     "load_model_folder",
     "parts_of",
     "read_directions",
@@ -274,7 +280,8 @@ def _refuse_what_is_not_there(
     folder: Path, architecture: AnyArchitecture, tokenizers: TokenizerPair
 ) -> None:
     """Raise a ModelError before memory is taken for a model that is far larger than the file of its weights."""
-    check_table_size(folder / "config.json", architecture.max_positions, architecture.d_model)
+    if not isinstance(architecture, RecurrentArchitecture):  # which has no table
+        check_table_size(folder / "config.json", architecture.max_positions, architecture.d_model)
     if isinstance(architecture, Architecture) and architecture.positions == "sinusoidal":
         # Sines of no numbers cost two seconds: torch imports its compiler for them.
         architecture = replace(architecture, positions="learned", max_positions=1)
@@ -382,6 +389,18 @@ def _one_line(error: Exception) -> str:
 
 def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def keep_decoding(folder: Path, decoding: DecodingConfig) -> None:
+    """Have a model folder search as ``decoding`` says, unless it does already.
+
+    Raises:
+        ModelError: the folder is missing or damaged.
+        OutputError: it cannot be written.
+    """
+    told = decoding.model_dump(mode="json")
+    if _read_json(folder / "generation_config.json") != told:
+        add_to_model_folder(folder, "generation_config.json", _json(told))
 
 
 def add_to_model_folder(path: Path, name: str, text: str) -> Path:

@@ -21,7 +21,7 @@ MOST_SENTENCES = 200
 """Enough to see whether a copy of a model in another format translates like it."""
 
 _LONGEST_FILE = 1 << 24
-"""Bytes; what is longer was not written here."""
+"""Bytes; what is longer was not written here: of texts that are, the longest are left out."""
 
 
 def write_sentences(
@@ -29,14 +29,16 @@ def write_sentences(
 ) -> None:
     """Write ``pairs``, the source and the target of each, where it stood, and its direction if there are several."""
     named = [{"direction": str(each)} for each in directions] or [{}] * len(pairs)
-    lines = (
-        json.dumps(
-            {"source": pair.source, "target": pair.target, "line": pair.line, **direction},
-            ensure_ascii=False,
-        )
-        for pair, direction in zip(pairs, named, strict=True)
-    )
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    lines = []
+    for pair, direction in zip(pairs, named, strict=True):
+        told = {"source": pair.source, "target": pair.target, "line": pair.line, **direction}
+        lines.append(f"{json.dumps(told, ensure_ascii=False)}\n".encode())
+    whole = sum(map(len, lines))
+    for place in sorted(range(len(lines)), key=lambda place: -len(lines[place])):
+        if whole > _LONGEST_FILE:
+            whole -= len(lines[place])
+            lines[place] = b""
+    path.write_bytes(b"".join(lines))
 
 
 def read_sentences(path: Path, direction: Direction | None = None) -> tuple[SentencePair, ...]:

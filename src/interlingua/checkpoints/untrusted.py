@@ -18,6 +18,7 @@ from torch import Tensor
 from interlingua.errors import ModelError
 
 __all__ = [
+    "LARGEST_TABLE",
     "LARGEST_VOCABULARY",
     "check_shapes",
     "check_table_size",
@@ -34,7 +35,7 @@ __all__ = [
 LARGEST_VOCABULARY = 1_000_000
 _LONGEST_PIECE = 512
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LARGEST_TABLE = 1 << 26
+LARGEST_TABLE = 1 << 26
 """Positions times d_model; the table of positions is not in the file, so that its size is only a promise."""
 _LARGEST_JSON = 12 << 20
 """Empty lists and objects take twenty-five times as much memory as disk; real vocabularies have one to seven million bytes."""
@@ -187,7 +188,7 @@ def check_shapes(
 
 def check_table_size(path: Path, positions: int, d_model: int) -> None:
     """Raise a ModelError if a table of positions would be larger than that of any model."""
-    if positions * d_model > _LARGEST_TABLE:
+    if positions * d_model > LARGEST_TABLE:
         raise ModelError(
             f"{path}: asks for {positions:,} positions of width {d_model:,}, which no model has"
         )

@@ -19,6 +19,7 @@ from interlingua.errors import CorpusError
 __all__ = [
     "FileFingerprint",
     "FileState",
+    "are_remembered",
     "fingerprint",
     "refuse_changed",
     "remember",
@@ -126,6 +127,11 @@ def remembered_or_read(
         states[name] = FileState.of(path)
         prints[name] = _recall(memory.get(os.path.abspath(path)), states[name]) or _of_file(path)
     return states, prints
+
+
+def are_remembered(states: Mapping[str, FileState], memory: Mapping[str, Any]) -> bool:
+    """Tell whether ``remembered_or_read`` read none of these files."""
+    return all(_recall(memory.get(os.path.abspath(name)), now) for name, now in states.items())
 
 
 def _recall(known: Any, now: FileState) -> FileFingerprint | None:

@@ -14,20 +14,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from interlingua.checkpoints.manifest import check_manifest
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import read_tensors
 from interlingua.config import RunConfig
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.formats import UNNAMED, open_pairs
-from interlingua.errors import ConfigError, OutputError
+from interlingua.errors import ConfigError, ModelError, OutputError, TrainingError
 from interlingua.files import write_text
 from interlingua.hardware import choose_device, num_cores
 from interlingua.model import removed_parts
@@ -186,7 +188,7 @@ def train_variants(
     """
     _hold_to(output, config, steps)
     config = _with_peak(config)
-    variants = [_with_peak_of(config, each) for each in variants]
+    variants = [_with_peak_of(config, each) for each in {e.name: e for e in variants}.values()]
     runs = [
         _Job(variant, seed, RunFolder(output / "runs" / f"{_file_name(variant.name)}-{seed}"))
         for seed in range(1, seeds + 1)
@@ -199,13 +201,14 @@ def train_variants(
     waiting = deque(
         (f"run {place} of {len(runs)}: {run.variant.name}, seed {run.seed}", run)
         for place, run in enumerate(runs, 1)
-        if read_validation(run.folder.metrics, steps) is None
+        if not _is_done(run.folder, steps)
     )
     context = multiprocessing.get_context("spawn")
-    told = context.Event()
+    # They hear its other end close. An event would be waited for in vain once one of them is killed.
+    listening, telling = context.Pipe(duplex=False)
     with (
         listen_for_stop() as stop,
-        ProcessPoolExecutor(at_once, context, initializer=_obey, initargs=(told,)) as pool,
+        ProcessPoolExecutor(at_once, context, initializer=_obey, initargs=(listening,)) as pool,
     ):
 
         def start_next() -> Future[int | None]:
@@ -221,13 +224,30 @@ def train_variants(
                 done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
                 for each in done:
                     each.result()
+        except BrokenProcessPool as error:
+            raise TrainingError(
+                f"{output}: the system ended a run, mostly for want of memory; the same command goes on, and --training.threads "
+                f"{num_cores()} has one run at a time"
+            ) from error
         finally:
-            told.set()  # whoever still trains, as a run failed or all are to stop, saves and leaves
+            telling.close()  # whoever still trains, as a run failed or all are to stop, saves and leaves
     for each in running:
         each.result()  # a run that could not save as it stopped says so
     if stop():
         return [], stop.number
     return [_read(run, steps) for run in runs], None
+
+
+def _is_done(folder: RunFolder, steps: int) -> bool:
+    """Tell whether a run is validated and saved: it may have been killed between the two."""
+    if read_validation(folder.metrics, steps) is None:
+        return False
+    try:
+        state = CheckpointStore(folder.checkpoints, keep=1).load(steps).state
+        check_manifest(folder.model)
+    except ModelError:
+        return False
+    return bool(state["validated"] == steps)
 
 
 def _hold_to(output: Path, config: RunConfig, steps: int) -> None:
@@ -310,15 +330,15 @@ def _train(config: RunConfig, part: str | None) -> int | None:
     return train(config, build_model=build_model, console=Console(quiet=True)).signal
 
 
-def _obey(told: Event) -> None:
-    """Prepare a process that trains: it stops when the first one says so, whoever got the signal."""
+def _obey(listening: Connection) -> None:
+    """Prepare a process that trains: it stops when the first one says so or is gone, whoever got the signal."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # between two runs; a run listens for itself
-    threading.Thread(target=_pass_on, args=(told,), daemon=True).start()
+    threading.Thread(target=_pass_on, args=(listening,), daemon=True).start()
 
 
-def _pass_on(told: Event) -> None:
-    told.wait()
+def _pass_on(listening: Connection) -> None:
+    listening.poll(None)
     while True:  # a run that is just about to listen hears it the next time
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.5)

@@ -8,6 +8,7 @@ import torch
 
 from interlingua.batching.mixing import weights_of
 from interlingua.batching.shards import Shards, StoredPairs
+from interlingua.checkpoints.untrusted import LARGEST_TABLE
 from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.denoising import Denoising
@@ -17,7 +18,7 @@ from interlingua.corpus.statistics import PAIRS_MEASURED, CorpusStatistics
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device
-from interlingua.model.architecture import AnyArchitecture
+from interlingua.model.architecture import AnyArchitecture, RecurrentArchitecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.vocabulary import BYTE_PIECES, SPECIAL_PIECES
 from interlingua.training.answers import check_answers
@@ -174,7 +175,8 @@ def prepare_locked(
         save_config(config, folder.config)
         corpus.lock(folder)
         corpus.save(folder, statistics, PAIRS_MEASURED)
-        folder.write_environment(started_from=start.origin if start else None)
+        if not folder.has_checkpoints():  # of a run that has begun it tells the machine
+            folder.write_environment(started_from=start.origin if start else None)
     source_lang, target_lang = languages_of(config.corpus)
     batch_tokens = config.batching.batch_tokens
     assert batch_tokens is not None
@@ -328,11 +330,18 @@ def _choose_rest(
         reasons.insert(0, f"corpus.weights = {weights}: temperature {config.corpus.temperature:g}")
     try:
         if start and start.is_whole:
-            start.architecture_for(config.model)
+            architecture = start.architecture_for(config.model)
         else:
-            architecture_of(config.model)
+            architecture = architecture_of(config.model)
     except ValueError as error:
         raise ConfigError(f"[model]: {error}") from error
+    most = LARGEST_TABLE // architecture.d_model
+    has_table = not isinstance(architecture, RecurrentArchitecture)
+    if has_table and architecture.max_positions > most:
+        raise ConfigError(
+            f"model.max_positions: {architecture.max_positions:,} of width {architecture.d_model:,} would be a table that no model is read "
+            f"with; {most:,} at most"
+        )
     update = {"run_dir": folder.path, "corpus": _with_languages(config.corpus)}
     return config.model_copy(update=update), reasons
 

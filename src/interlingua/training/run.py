@@ -13,7 +13,12 @@ from torch import Tensor
 from interlingua.checkpoints.average import average_weights
 from interlingua.checkpoints.card import weights_sentence
 from interlingua.checkpoints.manifest import check_manifest, listed_sha256
-from interlingua.checkpoints.model_folder import BuildModel, build, check_parts
+from interlingua.checkpoints.model_folder import (
+    BuildModel,
+    build,
+    check_parts,
+    keep_decoding,
+)
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig
@@ -51,7 +56,7 @@ from interlingua.training.resuming import (
 )
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.saved_form import SavedForm
-from interlingua.training.starting import Start, take_weights
+from interlingua.training.starting import Start, check_is_still_there, take_weights
 from interlingua.training.stopping import StopSignal, listen_for_stop
 from interlingua.training.validation import Validation, Validator, read_validation
 from interlingua.training.word_vectors import take_word_vectors
@@ -224,7 +229,7 @@ class _Run:
                 reason, differences = self._train(log, stop)
                 ending.enter_context(stop.last_words())
             if self.trainer.state.step == begun and not stop():
-                reason += " (as it was before: nothing is left to train; --fresh starts anew)"
+                reason += f" (as it was before: nothing is left to train; {_ways_on(self.prepared.config)})"
             self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
             run_dir=self.folder.path,
@@ -322,6 +327,7 @@ class _Run:
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
             if self.workers.is_first and self.trainer.best.bleu >= 0:  # else none was validated
                 self._mend_model()
+                keep_decoding(self.folder.model, self.prepared.config.decoding)
         elif self.prepared.start:
             self._take_start(self.prepared.start)
         elif self.prepared.word_vectors:
@@ -399,6 +405,10 @@ class _Run:
         """Begin with the weights of another model, which are then validated before anything is learnt, or with its encoder."""
         trainer = self.trainer
         if start.is_whole:
+            if (
+                self.workers.is_first
+            ):  # what another model said, with which a run was begun that came to nothing
+                (self.folder.start / OUTPUTS).unlink(missing_ok=True)
             take_weights(trainer.model, start, self.prepared.tokenizers, self.build_model)
             trainer.state = replace(trainer.state, validated=-1)
         else:
@@ -412,6 +422,7 @@ class _Run:
         if path.exists():
             return
         try:
+            check_is_still_there(start)
             translator = Translator.load_every(
                 start.model, device=str(self.trainer.device), build_model=self.build_model
             )[0]
@@ -509,6 +520,13 @@ class _Run:
     ) -> None:
         self.last = validation or self.last
         self.saved.write(weights, validation, made_of)
+
+
+def _ways_on(config: RunConfig) -> str:
+    """Say how to go on all the same."""
+    limits = ("steps", "epochs", "minutes")
+    names = [name for name in limits if getattr(config.training, name)]
+    return f"larger training.{', '.join([*names, 'patience'])} would go on, --fresh starts anew"
 
 
 def _made_of(step: int) -> str:

@@ -223,13 +223,17 @@ def open_again(start: Start, build_model: BuildModel) -> LoadedModel:
     Raises:
         ModelError: it is missing or damaged, or not what it was when the run was prepared.
     """
-    folder = find_model_folder(start.model)
-    loaded = load_model_folder(folder, build_model)
-    if listed_sha256(folder, "model.safetensors") != start.sha256:
+    loaded = load_model_folder(find_model_folder(start.model), build_model)
+    check_is_still_there(start)
+    return loaded
+
+
+def check_is_still_there(start: Start) -> None:
+    """Raise a ModelError unless the weights of the starting model are still those that the run was begun with."""
+    if listed_sha256(find_model_folder(start.model), "model.safetensors") != start.sha256:
         raise ModelError(
             f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
         )
-    return loaded
 
 
 def take_weights(

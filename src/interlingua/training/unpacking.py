@@ -23,6 +23,7 @@ from interlingua.config import CorpusConfig
 from interlingua.corpus.fingerprint import (
     FileFingerprint,
     FileState,
+    are_remembered,
     refuse_changed,
     remember,
     remembered_or_read,
@@ -88,20 +89,25 @@ class PlainFiles:
             OutputError: the run cannot be written.
         """
         if not self.places:
+            if self._states:  # known by their content alone; from now on without a reading
+                write_text(folder.corpus / RECORD, self._record())
             return {}
         with replace_folder(folder.corpus) as new:
             for place, final in self.places.items():
                 shutil.move(place, new / final.name)
                 state = FileState.of(new / final.name)
                 self._states[final.as_posix()] = state
-            seen = remember(self._states, self._prints)
-            record = {"version": _VERSION, "corpora": self._records, "seen": seen}
-            write_text(new / RECORD, json.dumps(record, indent=2) + "\n")
+            write_text(new / RECORD, self._record())
         moved, self.places = self.places, {}
         self.training = _moved(self.training, moved)
         self.validation = _moved(self.validation, moved)
         self.origins = {moved.get(path, path): origin for path, origin in self.origins.items()}
         return moved
+
+    def _record(self) -> str:
+        seen = remember(self._states, self._prints)
+        record = {"version": _VERSION, "corpora": self._records, "seen": seen}
+        return json.dumps(record, indent=2) + "\n"
 
 
 def find_plain_files(
@@ -149,9 +155,13 @@ def find_plain_files(
         for number, ((part, reader), is_job) in enumerate(zip(readers, packed, strict=True), 1)
         if is_job
     ]
-    records = None if fresh else _recall(jobs, folder.corpus)
-    if records is not None:
-        return _assemble(readers, jobs, records, named, folder.corpus)
+    known = None if fresh else _recall(jobs, folder.corpus)
+    if known is not None:
+        plain = _assemble(readers, jobs, known.records, named, folder.corpus)
+        if not known.is_remembered:
+            plain._records = known.records
+            plain._states, plain._prints = known.states, known.prints
+        return plain
     if not writes:
         raise TrainingError(
             f"{folder.corpus}: was not prepared by the first process as this one sees it; "
@@ -325,37 +335,56 @@ def _unpack(job: _Job, place: Path) -> Json:
     return {"how": job.how, "originals": originals, "texts": texts, "remarks": reader.remarks()}
 
 
-def _recall(jobs: Sequence[_Job], place: Path) -> list[Json] | None:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of jobs that were done, and of their files as they are now."""
+
+    records: list[Json]
+    states: dict[str, FileState]
+    prints: dict[str, FileFingerprint]
+    is_remembered: bool
+    """No file had to be read."""
+
+
+def _recall(jobs: Sequence[_Job], place: Path) -> _Known | None:
     """Return what is remembered of ``jobs`` if they were done before and nothing has changed since, or None."""
+    states: dict[str, FileState] = {}
+    prints: dict[str, FileFingerprint] = {}
     try:
         known = json.loads((place / RECORD).read_text(encoding="utf-8"))
         records: list[Json] = known["corpora"]
         if known["version"] != _VERSION or [job.how for job in jobs] != [r["how"] for r in records]:
             return None
         for job, record in zip(jobs, records, strict=True):
-            if not _is_same(job, record, place, known["seen"]):
+            found = _look_at(job, record, place, known["seen"])
+            if found is None:
                 return None
+            states, prints = states | found[0], prints | found[1]
+        is_remembered = are_remembered(states, known["seen"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, CorpusError):
         return None
-    return records
+    return _Known(records, states, prints, is_remembered)
 
 
-def _is_same(job: _Job, record: Json, place: Path, seen: Json) -> bool:
+def _look_at(
+    job: _Job, record: Json, place: Path, seen: Json
+) -> tuple[dict[str, FileState], dict[str, FileFingerprint]] | None:
+    """Return the files of a job as they are now; None if one is not what it was."""
+    paths = [path for path in job.reader.paths if str(path) != STANDARD_INPUT]
+    if len(paths) < len(job.reader.paths) and _is_piped():
+        return None
+    wanted: dict[str, Json] = {}
     for path, before in zip(job.reader.paths, record["originals"], strict=True):
-        if str(path) == STANDARD_INPUT:
-            if _is_piped():
-                return False
-        elif not path.is_file() or path.stat().st_size != before["size"]:
-            return False
-        else:
-            _, prints = remembered_or_read([path], seen)
-            if prints[path.as_posix()]["sha256"] != before["sha256"]:
-                return False
-    paths = [place / name for name in job.names]
-    _, prints = remembered_or_read(paths, seen)
-    return all(
-        prints[path.as_posix()]["sha256"] == record["texts"][path.name]["sha256"] for path in paths
-    )
+        if path in paths:
+            wanted[path.as_posix()] = before
+            if not path.is_file() or path.stat().st_size != before["size"]:
+                return None
+    for name in job.names:
+        wanted[(place / name).as_posix()] = record["texts"][name]
+    states, prints = remembered_or_read(map(Path, wanted), seen)
+    if any(prints[name]["sha256"] != before["sha256"] for name, before in wanted.items()):
+        return None
+    return states, prints
 
 
 def _is_piped() -> bool:

@@ -14,6 +14,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
+from interlingua.cli import main
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.directions import Direction
 from interlingua.errors import ModelError
@@ -21,6 +22,7 @@ from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.card import write_card
+from interlingua.training.run_folder import RunFolder
 from interlingua.training.validation import Validation
 
 SIZES = Architecture(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
@@ -63,6 +65,18 @@ def test_the_card_of_an_average_makes_no_claim_of_one_step(run: Path) -> None:
     assert "7 sentence pairs" in card
     model = load_model_folder(run).model
     assert all(torch.all(tensor == 1.5) for tensor in parameters_of(model).values())
+
+
+def test_a_run_that_is_being_trained_is_not_averaged(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content_of(run / "model")
+    for name in ("config.toml", "corpus.lock"):
+        (run / name).touch()
+    with RunFolder(run).locked():
+        assert main(["average", str(run), "--last", "2"]) == 7
+    assert "another process is training in this folder" in capsys.readouterr().err
+    assert content_of(run / "model") == before
 
 
 def test_averaging_twice_replaces_the_sentences_again(run: Path) -> None:

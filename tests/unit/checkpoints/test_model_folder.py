@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 import torch
 
+from interlingua.checkpoints import sentences
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import (
     LoadedModel,
@@ -21,6 +22,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.weights import parameters_of, write_tensors
 from interlingua.config import DecodingConfig
+from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.model.attention import MultiHeadAttention
@@ -194,3 +196,15 @@ def test_wrong_tensors_are_named(
     write_manifest(tmp_path / "m")
     with pytest.raises(ModelError, match=f"{name}.*{words}"):
         load_model_folder(tmp_path / "m")
+
+
+def test_what_is_written_of_long_texts_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentences, "_LONGEST_FILE", 1000)
+    texts = ["short", "ж" * 300, "middle" * 30, "x" * 5000, "the end"]
+    pairs = [SentencePair(text, text[::-1], line) for line, text in enumerate(texts, 1)]
+    path = tmp_path / sentences.SENTENCES
+    sentences.write_sentences(path, pairs)
+    assert [pair.line for pair in sentences.read_sentences(path)] == [1, 3, 5]
+    assert sentences.read_sentences(path)[0] == pairs[0]

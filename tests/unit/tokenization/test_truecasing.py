@@ -39,7 +39,7 @@ def english(plain: Tokenizer) -> TruecasingTokenizer:
         ("tur", "KAPI IŞIK", "kapı ışık"),
         ("tr-TR", "KAPI IŞIK", "kapı ışık"),
         ("eng_Latn", "WHO AM I WITH", "who am I with"),
-        ("deu", "Stop Think Boston Whit Dogs", "Stop Think Boston Whit Dogs"),
+        ("deu", "Stop Think Boston Bitte Dogs", "Stop Think Boston Bitte Dogs"),
     ],
 )
 def test_a_language_is_known_by_each_of_its_codes(

@@ -3,12 +3,13 @@
 import gzip
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.corpus import fingerprint as fingerprint_module
 from interlingua.corpus.fingerprint import FileState, fingerprint
 from interlingua.corpus.formats import PairReader
 from interlingua.errors import ConfigError, CorpusError, TrainingError
@@ -133,6 +134,25 @@ def test_an_unchanged_corpus_is_unpacked_once(
     text = tmp_path / "runs/run/corpus/training-1.ro"
     text.write_text("damaged\n")
     assert ids_of(prepared_from(tmp_path, pairs=moved)) == ids
+
+
+def test_a_third_start_reads_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "d.tmx"
+    path.write_bytes(tmx())
+    prepared_from(tmp_path, pairs=path)
+    monkeypatch.setattr(fingerprint_module, "_COARSE", 0)  # as two seconds later
+    prepared_from(tmp_path, pairs=path)  # what it read is old enough to be believed now
+    corpus = tmp_path / "runs/run/corpus"
+    read = fingerprint_module.read_chunks
+    seen: list[Path] = []
+
+    def count(path: Path) -> Iterator[bytes]:
+        seen.append(path)
+        return read(path)
+
+    monkeypatch.setattr(fingerprint_module, "read_chunks", count)
+    prepared_from(tmp_path, pairs=path)
+    assert not [each for each in seen if each == path or each.parent == corpus]
 
 
 def test_a_run_that_has_begun_refuses_other_text_and_keeps_its_own(tmp_path: Path) -> None:
