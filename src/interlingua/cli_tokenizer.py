@@ -4,7 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from interlingua.cli_streams import note, print_json, refuse_missing_folder, say
+from interlingua.cli_streams import (
+    note,
+    print_json,
+    refuse_missing_folder,
+    refuse_missing_text,
+    say,
+)
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,6 +60,8 @@ def train(
     from interlingua.tokenization.train import train_tokenizer
 
     files = (text, *more)
+    for path in files:
+        refuse_missing_text(path)
     total = count_all_lines(files)
     if total > lines:
         note(f"--lines {lines:,}: so many lines are read, evenly spread over all {total:,}")

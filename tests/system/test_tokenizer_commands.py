@@ -1,6 +1,7 @@
 """``tokenizer train`` and ``tokenizer convert``, as a user types them."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,13 @@ def test_a_sample_is_spread_evenly_over_all_files(tmp_path: Path) -> None:
     taken = list(evenly_spread(files, 100, 10))
     assert len(taken) == 10
     assert sum(line.startswith("a") for line in taken) == 7
+
+
+def test_a_pipe_is_refused_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    assert run("tokenizer", "train", f"/dev/fd/{reading}", "--output", tmp_path / "t.json") == 3
+    os.close(reading)
+    assert "can be read only once, and is needed more often" in capsys.readouterr().err

@@ -41,7 +41,7 @@ from interlingua.corpus.survey import (
     worth_processes,
 )
 from interlingua.errors import CorpusError, OutputError
-from interlingua.files import temporary_neighbour
+from interlingua.files import spelled_out, temporary_neighbour
 
 __all__ = ["DEFAULT_RULES", "RULES", "Cleaned", "CleaningJob", "clean_corpus"]
 
@@ -258,7 +258,7 @@ def _make_place(job: CleaningJob) -> Iterator[Path]:
     folder = (
         Path(tempfile.mkdtemp(prefix="interlingua-clean-"))
         if job.output is None or dry
-        else temporary_neighbour(job.output)
+        else temporary_neighbour(spelled_out(job.output))
     )
     try:
         yield folder

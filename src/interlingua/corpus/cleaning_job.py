@@ -5,7 +5,7 @@ from pathlib import Path
 
 from interlingua.corpus.pair_rules import BITS, CODES, Limits
 from interlingua.corpus.plain_sides import PlainSides
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, OutputError
 from interlingua.files import refuse_to_write_over
 
 __all__ = ["DEFAULT_RULES", "RULES", "CleaningJob"]
@@ -56,7 +56,7 @@ class CleaningJob:
 
         Raises:
             ConfigError: an unknown rule, ``leakage`` without files that could leak, or nowhere to write to.
-            OutputError: the output is the input.
+            OutputError: the output is the input, or a file.
         """
         unknown = [rule for rule in self.rules if rule not in RULES]
         if unknown:
@@ -73,6 +73,8 @@ class CleaningJob:
             raise ConfigError(
                 "nowhere to write to; give --output FOLDER, or --dry-run to look only"
             )
+        if self.output is not None and not self.dry_run and self.output.is_file():
+            raise OutputError(f"{self.output}: is a file; give the name of a folder")
         if self.repaired is not None and not self.repairs:
             raise ConfigError(
                 "--repaired lists what is repaired; leave out --no-repair, and let the rule encoding apply"

@@ -14,7 +14,8 @@ _BYTE_OF = {character: byte for byte, character in _WINDOWS.items()}
 _BYTE_OF |= {chr(byte): byte for byte in range(0x80, 0x100)}
 _HIGH = "".join(sorted(_BYTE_OF))
 _RUN = re.compile(f"[\u00c2-\u00f4][{re.escape(_HIGH)}]+")
-_CLOSING = "“”’»…–—"
+_CLOSING = "“”‘’„‚»«›‹…–—·\xa0\xad"
+"""What stands behind a letter in ordinary text, French text among it, which puts hard spaces inside its quotes."""
 _TYPICAL_LEADS = "ÂÃÄÅÈÐÑ"
 
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|\r(?!$)")
@@ -60,30 +61,50 @@ def _read_again(run: str) -> str:
 
 
 def _find_pieces(run: str) -> Iterator[tuple[int, int]]:
-    """Yield where in a run of characters those of a wrong decoding begin, and how many they are."""
+    """Yield where in a run of characters those of a wrong decoding begin, and how many they are.
+
+    What may be a letter before quotes and the like counts where it is directly followed by what is nothing but a wrong decoding.
+    """
     data = bytes(_BYTE_OF[character] for character in run)
-    found = -1
+    found, doubtful = -1, list[tuple[int, int]]()
     for start, byte in enumerate(data):
         size = 2 if 0xC2 <= byte <= 0xDF else 3 if byte >> 4 == 0xE else 4 if byte >= 0xF0 else 0
-        part = data[start : start + size]
-        if not size or len(part) < size or any(each >> 6 != 2 for each in part[1:]):
+        is_in_runs = byte in range(0xD6, 0xE0)  # Hebrew and Arabic; `×` and `ß` are not
+        if is_in_runs and found != start:
+            size = 4
+        if start < found or not size:
             continue
-        # Hebrew and Arabic come in runs; `×` and a hard space do not.
-        if byte in range(0xD6, 0xE0) and found != start:
-            size, part = 4, data[start : start + 4]
-        if found == start or _is_plausible(run[start : start + size], part):
+        meant = _decode(data[start : start + size], size)
+        if meant is None:
+            continue
+        if found == start or _is_plausible(run[start : start + size], meant):
+            if doubtful and sum(doubtful[-1]) == start:
+                yield from doubtful
             yield start, size
-            found = start + size  # what follows at once was read as wrongly
+            found, doubtful = start + size, []  # what follows at once was read as wrongly
+        elif not is_in_runs:
+            follows = bool(doubtful) and sum(doubtful[-1]) == start
+            doubtful = [*(doubtful if follows else []), (start, size)]
 
 
-def _is_plausible(piece: str, data: bytes) -> bool:
+def _decode(data: bytes, size: int) -> str | None:
+    """Return what so many bytes are in UTF-8; None if they are none or too few."""
     try:
-        meant = data.decode("utf-8")
+        return data.decode("utf-8") if len(data) == size else None
     except UnicodeDecodeError:
-        return False
+        return None
+
+
+def _is_plausible(piece: str, meant: str) -> bool:
+    """Tell whether a piece cannot well be what it looks like: a letter and signs that stand behind letters."""
     if len(meant) > 1:
         return meant.isalpha()
-    return len(data) > 2 or piece[1] not in _CLOSING or piece[0] in _TYPICAL_LEADS
+    return not all(sign in _CLOSING for sign in piece[1:]) or _is_typical(piece)
+
+
+def _is_typical(piece: str) -> bool:
+    """Tell whether a piece of two characters begins as most wrong decodings do; "È " of those only as Romanian ones."""
+    return len(piece) == 2 and piece[0] in _TYPICAL_LEADS and (piece[0] != "È" or piece[1] == "›")
 
 
 def _has_invalid(text: str) -> str | None:

@@ -20,7 +20,7 @@ from interlingua.corpus.archives import list_members, take_members
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.corpus.transfer import Progress, Transfer, fetch, fetch_json
-from interlingua.errors import ConfigError, CorpusError, DownloadError
+from interlingua.errors import ConfigError, CorpusError, DownloadError, OutputError
 from interlingua.files import write_text
 
 __all__ = ["CATALOGUE", "NOT_STATED", "Entry", "Fetcher", "list_catalogue", "list_test_sets"]
@@ -196,26 +196,31 @@ class Fetcher:
         with tempfile.TemporaryDirectory(prefix="interlingua-test-set-") as scratch:
             raw = Path(scratch) / "raw"
             raw.mkdir()
-            came = None
+            first = None
             for url, md5 in zip(known.data, known.md5 or [None] * len(known.data), strict=True):
                 place = raw / known._get_tarball_filename(url)
                 # It arrives in the folder, where a broken transfer is kept for the next time.
                 arrived = self.folder / place.name
                 came = self._bring(url, arrived)
+                first = first or came
                 _check_md5(url, arrived, md5)
                 _put_raw(arrived, place)
                 arrived.unlink(missing_ok=True)
-            assert came is not None
+            assert first is not None
             sides = _read_test_set(known, pair, Path(scratch), raw)
         for path, lines in zip(files, sides, strict=True):
             write_lines(path, lines)
-        self._lock(known.data[0], came, files, {"licence": NOT_STATED})
+        self._lock(known.data[0], first, files, {"licence": NOT_STATED})
         return files
 
     def _fetch_address(self, url: str) -> list[Path]:
         name = _safe(unquote(urlsplit(url).path.rpartition("/")[2])) or "corpus"
         path = self.folder / name
         if not self._has(url, [path]):
+            if path.exists() and self._read_lock().get(path.as_posix(), {}).get("url") != url:
+                raise OutputError(
+                    f"{path}: is there already, and not from {url}; give another --output, or move it"
+                )
             came = self._bring(url, path)
             self._lock(url, came, [path], {"licence": NOT_STATED})
         return [path]

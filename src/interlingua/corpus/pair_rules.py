@@ -50,6 +50,9 @@ BITS = {fault: 1 << place for place, fault in enumerate(FAULTS)}
 CODES = dict.fromkeys(DAMAGES, "encoding") | {"wrong-script": "wrong-language"}
 """The code of a finding where it is not the name of the fault."""
 
+_BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
+"""What a line may consist of and say nothing: white space of every kind, and byte order marks."""
+
 _SIGNS = re.compile(r"[\W_]+")
 _ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _OTHER_SIGN = re.compile(r"[^\w\x00-\x7f]")
@@ -126,9 +129,8 @@ def measure_profile(pairs: Sequence[tuple[str, str]]) -> Profile:
 
 def find_faults(source: str, target: str, profile: Profile, limits: Limits) -> int:
     """Return the faults of a pair, one bit of ``BITS`` each."""
-    if not (source.strip("\ufeff \t\r") and target.strip("\ufeff \t\r")):
-        source_blank = not (source.strip() and target.strip())
-        return BITS["empty"] if source_blank else 0
+    if not (source.strip(_BLANK) and target.strip(_BLANK)):
+        return BITS["empty"]
     faults = 0
     for kind in {*find_damage(source), *find_damage(target)}:
         faults |= BITS[kind]

@@ -28,6 +28,7 @@ from interlingua.corpus.pair_rules import (
     normalise,
 )
 from interlingua.corpus.repeats import find_repeats
+from interlingua.errors import CorpusError
 
 __all__ = [
     "KeysOfLines",
@@ -169,15 +170,16 @@ def survey_keys(source: Path, target: Path) -> KeysOfLines:
     """Read another part of a corpus (validation, test) for what tells whether its lines repeat.
 
     Raises:
-        CorpusError: a file is missing or not readable.
+        CorpusError: a file is missing or not readable, or has lines without their translation, which would be looked for nowhere.
     """
-    keys = [
-        _keys_of(
-            [decode_line(line) for line in sources[: len(targets)]],
-            [decode_line(line) for line in targets[: len(sources)]],
-        )
-        for sources, targets in read_pairs(source, target)
-    ]
+    keys = []
+    for sources, targets in read_pairs(source, target):
+        if len(sources) != len(targets):
+            longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
+            raise CorpusError(
+                f"{longer}: has more lines than {shorter}; line N of a held-out text must be the translation of line N"
+            )
+        keys.append(_keys_of(list(map(decode_line, sources)), list(map(decode_line, targets))))
     return KeysOfLines(*np.concatenate([np.zeros((4, 0), np.uint64), *keys], axis=1))
 
 

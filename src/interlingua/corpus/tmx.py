@@ -7,6 +7,8 @@ used, so that there are no entities to expand a billion times and none that name
 Source: TMX 1.4b specification (LISA, 2005), sections 2 and 3.
 """
 
+import codecs
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +23,10 @@ __all__ = ["choose_segment", "read_tmx"]
 
 _LONGEST_TAG = 2**20
 """Bytes that one tag, comment or the like may have."""
+_DECLARED = re.compile(
+    rb"""(?:\xef\xbb\xbf)?\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']"""
+)
+"""The encoding that the first line of a file names, unless it is written in two bytes a letter."""
 _DEEPEST = 100
 _MOST_LANGUAGES = 200
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
@@ -92,7 +98,11 @@ class _Memory:
         self._text: list[str] | None = None
         self._length = 0
         self._codes = 0
-        parser = self._parser = expat.ParserCreate()
+        self._open(None)
+
+    def _open(self, encoding: str | None) -> None:
+        """Make a parser for text in an encoding; None is UTF-16 or what the parser itself makes of the first line."""
+        parser = self._parser = expat.ParserCreate(encoding)
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._doctype
         parser.EntityDeclHandler = self._entity
@@ -103,7 +113,7 @@ class _Memory:
 
     def units(self, pieces: Iterable[bytes]) -> Iterator[_Unit]:
         """Parse a whole file, and yield each unit when it has ended."""
-        for piece in chain(pieces, (b"",)):
+        for piece in self._in_known_encoding(pieces):
             self._fed += len(piece)
             try:
                 self._parser.Parse(piece, not piece)
@@ -113,6 +123,37 @@ class _Memory:
                 raise self._error("has a tag or comment without end", "is it a TMX file?")
             units, self._units = self._units, []
             yield from units
+
+    def _in_known_encoding(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield a file in an encoding that the parser reads; it knows few itself, and none of several bytes a character but Unicode's."""
+        rest = iter(pieces)
+        first = next(rest, b"")
+        found = _DECLARED.match(first)
+        told = found[1].decode("ascii") if found else ""
+        try:
+            codec = codecs.lookup(told or "utf-8")
+            decoder = codec.incrementaldecoder("strict")
+        except (LookupError, TypeError) as error:  # there are codecs of no text
+            raise CorpusError(
+                f"{self.name}: its first line names the encoding {told}, which is not known; correct that line, or convert the file to UTF-8"
+            ) from error
+        if not told or codec.name.startswith("utf-"):
+            self._open("utf-8" if told and codec.name == "utf-8" else None)  # it does not know utf8
+            yield from chain((first,), rest, (b"",))
+            return
+        self._open("utf-8")
+        try:
+            for piece in chain((first,), rest):
+                if known := decoder.decode(piece).encode("utf-8"):
+                    yield known
+            if known := decoder.decode(b"", final=True).encode("utf-8"):
+                yield known
+            yield b""  # the end
+        except (ValueError, AttributeError) as error:
+            raise CorpusError(
+                f"{self.name}, line {self._parser.CurrentLineNumber:,} or soon after: is not {told}, the encoding that the first line names "
+                f"({error}); correct that line, or convert the file, for example: iconv -f {told} -t UTF-8"
+            ) from error
 
     def _error(self, what: str, remedy: str) -> CorpusError:
         return CorpusError(

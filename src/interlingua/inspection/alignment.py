@@ -130,13 +130,7 @@ def look(
     """
     read, write = translator.tokenizers.source, translator.tokenizers.target
     room = translator.max_source_length - 1
-    sides = [
-        (
-            _cut(read, source, room, f"source line {number}"),
-            _cut(write, target, room, f"target line {number}"),
-        )
-        for number, (source, target) in enumerate(pairs, 1)
-    ]
+    sides = [(_cut(read, source, room), _cut(write, target, room)) for source, target in pairs]
     places = [place for place, sides_of in enumerate(sides) if all(side.ids for side in sides_of)]
     for batch in _batches(places, sides):
         maps = _attend([sides[place] for place in batch], translator)
@@ -216,7 +210,7 @@ def _module_of(translator: Translator) -> nn.Module:
     return model
 
 
-def _cut(tokenizer: Tokenizer, text: str, room: int, where: str) -> _Side:
+def _cut(tokenizer: Tokenizer, text: str, room: int) -> _Side:
     """Cut a text into tokens, each with the number of the word of ``text`` that it belongs to.
 
     Raises:
@@ -239,7 +233,7 @@ def _cut(tokenizer: Tokenizer, text: str, room: int, where: str) -> _Side:
         of_character.append(word if is_inside else _NO_WORD)
     if word + 1 != len(places):
         raise CorpusError(
-            f"{where}: its {len(text.split())} words become {word + 1} as the tokenizer reads them; "
+            f"{text[:60]!r}: its {len(text.split())} words become {word + 1} as the tokenizer reads them; "
             "normalise the text first, or leave the line out"
         )
     words = []

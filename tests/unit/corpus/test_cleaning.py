@@ -120,6 +120,16 @@ def test_without_repair_or_its_rule_no_byte_is_changed(tmp_path: Path) -> None:
     ]
 
 
+def test_the_present_folder_may_be_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write(tmp_path / "in", [*GOOD, GOOD[0]])
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    assert clean_corpus(CleaningJob(corpus, Path())).kept == len(GOOD)
+    assert read(tmp_path / "out/train.ro") == [source for source, _ in GOOD]
+
+
 def test_leaks_go_by_source_and_regardless_of_case(tmp_path: Path) -> None:
     corpus = write(tmp_path / "in", GOOD)
     test = write(tmp_path / "test", [(GOOD[7][0].upper() + ".", "something else")])
@@ -157,6 +167,13 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path: Pa
         clean_corpus(CleaningJob(corpus, tmp_path / "out", rules=("leakage",)))
     with pytest.raises(OutputError, match="read from"):
         clean_corpus(CleaningJob(corpus, tmp_path / "in"))
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file: is a file"):
+        clean_corpus(CleaningJob(corpus, tmp_path / "file"))
+    test = write(tmp_path / "test", GOOD[:3])
+    test.target.write_text("one\n")
+    with pytest.raises(CorpusError, match="train\\.ro: has more lines than"):
+        clean_corpus(CleaningJob(corpus, tmp_path / "out", held_out=(test,)))
     short = write(tmp_path / "short", GOOD[:-1]).target
     with pytest.raises(CorpusError, match="doctor"):
         clean_corpus(CleaningJob(PlainSides.of(corpus.source, short), tmp_path / "out"))

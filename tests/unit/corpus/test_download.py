@@ -230,6 +230,20 @@ def test_a_file_is_fetched_from_its_address(site: Site, capsys: Capture) -> None
     assert "404" in capsys.readouterr().err
 
 
+def test_a_file_of_the_same_name_from_elsewhere_is_not_written_over(
+    site: Site, capsys: Capture
+) -> None:
+    site.files["/en-ro/train.tsv"], site.files["/en-de/train.tsv"] = b"ro", b"de"
+    command = ["download", f"{site.address}/en-ro/train.tsv", "--output", "data"]
+    assert main(command) == 0
+    assert main(["download", f"{site.address}/en-de/train.tsv", "--output", "data"]) == 6
+    assert "data/train.tsv: is there already, and not from" in capsys.readouterr().err
+    assert Path("data/train.tsv").read_bytes() == b"ro"
+    Path("data/train.tsv").write_bytes(b"damaged")
+    assert main(command) == 0  # its own, it is brought again
+    assert Path("data/train.tsv").read_bytes() == b"ro"
+
+
 SGM = '<{kind}set><doc docid="d"><p><seg id="1">{one}</seg><seg id="2">{two}</seg></p></doc></{kind}set>\n'
 
 
@@ -267,6 +281,7 @@ def test_a_test_set_of_sacrebleu_is_fetched_checked_and_made_text(
     assert Path("data/wmt13.de-en.en").read_text() == "One and\nTwo\n"
     lock = json.loads(Path("data/corpus.lock").read_text())
     assert lock["data/wmt13.de-en.de"]["lines"] == 2
+    assert lock["data/wmt13.de-en.de"]["url_sha256"] == hashlib.sha256(file.getvalue()).hexdigest()
     assert main(words) == 0
     assert len(site.asked) == 3
     assert sorted(path.name for path in Path("data").iterdir()) == [

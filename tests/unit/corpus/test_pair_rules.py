@@ -48,6 +48,13 @@ def test_numbers_that_differ_are_told(source: str, target: str, is_wrong: bool) 
     assert ("number-mismatch" in faults(source, target)) is is_wrong
 
 
+@pytest.mark.parametrize(
+    "blank", ["", " ", "\xa0", "\x0c", "\u2028", "\u3000\t", "\ufeff", "\ufeff \ufeff"]
+)
+def test_white_space_of_any_kind_is_empty(blank: str) -> None:
+    assert faults(blank, "Yes.") == faults("Da.", blank) == {"empty"}
+
+
 def test_a_copy_in_capitals_is_a_copy() -> None:
     assert "copied" in faults("der alte Mann liest ein Buch", "DER ALTE MANN LIEST EIN BUCH")
     assert "copied" not in faults(*PAIRS[0])

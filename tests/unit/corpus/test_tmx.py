@@ -56,6 +56,34 @@ def test_the_usual_document_type_is_passed_over(tmp_path: Path, doctype: str) ->
     assert len(read(tmp_path, text)[0]) == 1
 
 
+@pytest.mark.parametrize("encoding", ["Shift_JIS", "gb18030", "Big5", "EUC-KR", "utf8", "cp1251"])
+def test_an_encoding_that_the_parser_does_not_know_is_read_all_the_same(
+    tmp_path: Path, encoding: str
+) -> None:
+    word = {"EUC-KR": "한", "cp1251": "ж", "utf8": "é"}.get(encoding, "日本")
+    text = HEAD.replace("UTF-8", encoding) + unit(en=word * 3000, de="x") * 40 + TAIL
+    pairs, _ = read(tmp_path, text.encode(encoding))
+    assert len(pairs) == 40
+    assert {pair.source for pair in pairs} == {word * 3000}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "told"),
+    [
+        ("foo", b"x", "names the encoding foo, which is not known"),
+        ("hex", b"x", "is not hex, the encoding that the first line names"),
+        ("Shift_JIS", b"\x81\xff", "is not Shift_JIS"),
+        ("utf-16", b"x", "is not XML"),
+    ],
+)
+def test_a_first_line_that_names_another_encoding_is_told(
+    tmp_path: Path, encoding: str, data: bytes, told: str
+) -> None:
+    text = HEAD.replace("UTF-8", encoding).encode() + data + TAIL.encode()
+    with pytest.raises(CorpusError, match=told):
+        read(tmp_path, text)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "iso-8859-1", "windows-1252"])
 def test_the_encoding_is_what_the_first_line_names(tmp_path: Path, encoding: str) -> None:
     text = HEAD.replace("UTF-8", encoding.removesuffix("-sig")) + unit(en="é", de="ü") + TAIL

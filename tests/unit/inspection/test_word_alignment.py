@@ -135,5 +135,5 @@ def test_words_that_the_tokenizer_runs_together_are_refused(
 ) -> None:
     reader = translator.tokenizers.source
     monkeypatch.setattr(reader, "normalise", lambda text: text.replace(" ", ""))
-    with pytest.raises(CorpusError, match="source line 2: its 2 words become 1"):
+    with pytest.raises(CorpusError, match="'pisica vede': its 2 words become 1"):
         align(translator, [("pisica", "cat"), ("pisica vede", "cat")], list_views(translator))
