@@ -194,12 +194,14 @@ def _is_missing(folder: Path) -> bool:
 
 
 def _is_device(path: Path) -> bool:
-    if path.parts[:2] in (("/", "dev"), ("/", "proc")):
-        return True
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return False
+        return path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[2:3] != ("shm",)
+    if path.parts[:3] in (("/", "dev", "fd"), ("/", "dev", "stderr")) or path.parts[1:2] == (
+        "proc",
+    ):
+        return True  # a file that this program was given opened, at some place
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 

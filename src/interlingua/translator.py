@@ -163,6 +163,9 @@ class Translator:
             loaded = load_with_adapter(Path(path), Path(adapter), build_model)
         loaded = loaded.chosen(Path(path), to)
         calibration = find_model_folder(Path(path)) / CALIBRATION
+        is_calibrated = (
+            adapter is None and calibration.is_file()
+        )  # with an adapter it is another model
         translator = cls(
             loaded.model,
             loaded.tokenizers,
@@ -172,7 +175,7 @@ class Translator:
             device=device,
             max_source_length=loaded.max_length,
             compiled=pack(loaded.model, choose_device(device), dtype, plain=plain),
-            calibration=Calibration.read(calibration) if calibration.is_file() else None,
+            calibration=Calibration.read(calibration) if is_calibrated else None,
         )
         translator.directions = loaded.directions
         del loaded  # or the model would live as long as this call
@@ -781,6 +784,14 @@ class Translator:
         return RememberingModel(
             model, self.corrections.memory, source_pad=self.tokenizers.source.pad_id
         )
+
+    def hold_model(self) -> None:
+        """Keep the model itself in memory from now on, beside what is packed of it.
+
+        Raises:
+            ModelError: its folder is gone, or holds another model by now.
+        """
+        _ = self.model
 
     def rules(self, request: Request) -> list[Constraint]:
         """Return what a request forbids to be written."""

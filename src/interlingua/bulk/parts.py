@@ -105,7 +105,7 @@ class FileJob:
             from_windows += sum(line.endswith("\r") for line in b.lines)
         self.remark = describe_carriage_returns(source, from_windows, self.num_lines)
         """What is odd about its lines, or None."""
-        self._folder = output / _STATE / source.name
+        self._folder = output / _STATE / f"{source.name}.parts"  # no record is called so
         self._record = output / _STATE / f"{source.name}.json"
         spans = [[part.start, part.end, part.checksum, part.num_lines] for part in self._parts]
         self._identity = json.dumps({"request": dict(request), "parts": spans}, sort_keys=True)

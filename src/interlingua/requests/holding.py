@@ -74,7 +74,7 @@ def hold(
         if demand.phrases
         and place not in bare
         and "empty" not in done[place].flags
-        and not _holds(done[place], demand)
+        and not _holds(done[place], demand, request.n_best)
     ]
     if lacking:
         phrases = {
@@ -89,7 +89,9 @@ def hold(
         # What waits for its phrase likes to go round in circles; but where all do, they may.
         usual = request.search.max_repeats
         for most in dict.fromkeys((usual or 3, usual)):
-            missing = [place for place in short if not _holds(done[place], demands[place])]
+            missing = [
+                place for place in short if not _holds(done[place], demands[place], request.n_best)
+            ]
             forced = [phrases[place] for place in missing]
             wide = _widen(request, forced, most)
             again = attempt(
@@ -200,9 +202,9 @@ def _flag(found: Translation, flag: str) -> Translation:
     return replace(found, flags=(*found.flags, flag))
 
 
-def _holds(found: Translation, demand: Demand) -> bool:
-    """Whether a translation and its alternatives hold what they must."""
-    return all(demand.is_met(each.text) for each in (found, *found.alternatives))
+def _holds(found: Translation, demand: Demand, n_best: int) -> bool:
+    """Whether a translation and so many alternatives as are shown hold what they must; others were looked at to choose or to judge it."""
+    return all(demand.is_met(each.text) for each in (found, *found.alternatives[: n_best - 1]))
 
 
 def _report(found: Translation, demand: Demand, request: Request) -> Translation:

@@ -9,7 +9,8 @@ together end one after another, and not all at the end.
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,12 @@ thousand.
 
 _FIRST_RATE = 4_000.0
 """Characters a second that a model is taken to decode until that has been measured."""
+
+_LARGEST_SLICE = 4
+"""What part of the queue one request may take at once: a document of more is not refused, and does not make it full."""
+
+_is_admitted: ContextVar[bool] = ContextVar("is_admitted", default=False)
+"""Whether the request that is being answered was let in: it is not refused in the middle."""
 
 _LEAST = 200
 """Characters of the smallest batch, whatever the time that it takes."""
@@ -175,12 +182,20 @@ class Batcher:
         Whoever stops waiting takes what has not been begun out of the queue.
 
         Raises:
-            Refusal: too much waits already, or the worker cannot do it.
+            Refusal: too much waits already as a request first asks, or the worker cannot do it.
         """
-        if self.is_full:
-            raise self.refusal()
-        if not sentences:
-            return []
+        if not _is_admitted.get():
+            if self.is_full:
+                raise self.refusal()
+            _is_admitted.set(True)
+        found: list[Found] = []
+        for some in _slices(sentences, self._settings.max_waiting_chars // _LARGEST_SLICE):
+            found += await self._wait_for(model, some, options)
+        return found
+
+    async def _wait_for(
+        self, model: int, sentences: Sequence[str], options: dict[str, Any]
+    ) -> list[Found]:
         answer = asyncio.get_running_loop().create_future()
         texts = deque(enumerate(sentences))
         waiting = _Waiting(model, options, texts, answer, len(sentences), self._taken)
@@ -264,6 +279,18 @@ class Batcher:
         telling = asyncio.create_task(_tell(batch))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
+
+
+def _slices(sentences: Sequence[str], most_chars: int) -> Iterator[Sequence[str]]:
+    """Cut a request into what waits at once: so many characters, or one sentence."""
+    first = chars = 0
+    for place, sentence in enumerate(sentences):
+        if place > first and chars + len(sentence) > most_chars:
+            yield sentences[first:place]
+            first, chars = place, 0
+        chars += len(sentence)
+    if first < len(sentences):
+        yield sentences[first:]
 
 
 def _turn(waiting: _Waiting) -> int:

@@ -5,6 +5,7 @@ a byte of it is unpacked.
 """
 
 import html
+import lzma
 import re
 import zipfile
 import zlib
@@ -34,6 +35,12 @@ _ODT = Dialect(
             *("span", "a", "s", "tab", "line-break", "soft-page-break", "bookmark", "note-ref"),
             *("bookmark-start", "bookmark-end", "reference-mark", "ruby", "ruby-base"),
         )
+    ),
+    raw=frozenset(
+        [
+            *("dc:creator", "dc:date", "meta:creator-initials", "meta:date-string"),
+            *("office:binary-data", "number:text", "number:currency-symbol"),
+        ]
     ),
     folds=True,
 )
@@ -278,7 +285,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(member) as stream:
             return stream.read(member.file_size)
-    except zlib.error:
+    except (zlib.error, lzma.LZMAError, OSError):
         raise Refusal(400, "Invalid request: the file is damaged") from None
 
 

@@ -7,6 +7,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,8 @@ class Engine:
         self.models: tuple[ServedModel, ...] = ()
         self.samples: dict[str, list[str]] = {}
         """Sentences of each language, as far as the models have some."""
-        self.batcher = Batcher(self.ask, settings)
+        # Who waits in its queue was let in there.
+        self.batcher = Batcher(partial(self.ask, is_let_in=True), settings)
         self.restarts = 0
         """Workers that died and were replaced."""
         self._start: Message = {
@@ -133,13 +135,17 @@ class Engine:
         for asked in self._asked.values():
             asked.answers.put_nowait(refusal)
 
-    async def ask(self, message: Message) -> Any:
+    async def ask(self, message: Message, *, is_let_in: bool = False) -> Any:
         """Ask the worker for something that comes at once.
+
+        Args:
+            message: what is asked.
+            is_let_in: it is not refused, however much is asked.
 
         Raises:
             Refusal: the worker cannot do it, or too much is asked of it.
         """
-        asked = self._open(message)
+        asked = self._open(message, is_let_in=is_let_in)
         try:
             return (await _next_answer(asked))["found"]
         finally:
@@ -165,8 +171,8 @@ class Engine:
             if not is_done:
                 self._write({"do": "cancel", "id": asked.message["id"]})
 
-    def _open(self, message: Message) -> _Asked:
-        if len(self._asked) > self.settings.max_waiting:
+    def _open(self, message: Message, *, is_let_in: bool = False) -> _Asked:
+        if not is_let_in and len(self._asked) > self.settings.max_waiting:
             raise Refusal(503, "The server is busy", 1)
         self._next_id += 1
         asked = _Asked(message | {"id": self._next_id}, asyncio.Queue())

@@ -57,6 +57,7 @@ def routes(service: Service) -> list[Route]:
     shelf = _Shelf()
 
     async def translate_file(request: Request) -> JSONResponse:
+        service.refuse_if_full()
         fields = await read_fields(request, service.settings.max_file)
         service.authorise(request, fields.get("api_key"))
         file = fields.get("file")

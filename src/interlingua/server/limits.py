@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from interlingua.server.log import timestamp
+from interlingua.server.log import tell_error, timestamp
 from interlingua.server.metrics import Metrics
 from interlingua.server.settings import ServerSettings
 
@@ -86,6 +86,14 @@ class Guard:
             await _refuse(503, "The server stops", {"Retry-After": "1"})(
                 scope, receive, answer.send
             )
+        except (
+            Exception
+        ) as error:  # a fault of ours, which is answered and counted like anything else
+            if answer.has_begun:
+                raise
+            # Where it broke, without the words of the error, which may quote a text.
+            tell_error(error)
+            await _refuse(500, "Internal error")(scope, receive, answer.send)
         finally:
             self._metrics.in_flight.dec()
             self._clients[client] -= 1

@@ -7,6 +7,7 @@ What is inside a run (bold, links, pictures) moves with its words; everything el
 import html
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -24,11 +25,17 @@ __all__ = [
     "without_entities",
 ]
 
-_TOKEN = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![^>]*>"
-    r"|<(?P<close>/)?(?P<name>[A-Za-z_][^\s/>\"'=<]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^>\"'<])*)>",
-    re.DOTALL,
+_TAG = re.compile(
+    r"<!--|<!\[CDATA\[|<\?|<!"
+    r"|<(?P<close>/)?(?P<name>[A-Za-z_][^\s/>\"'=<]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^>\"'<])*)>"
 )
+"""A tag, or the beginning of what is none: a comment, text that is given as it is, an instruction, a declaration."""
+_ENDS = {"<!--": ("-->", ">"), "<![CDATA[": ("]]>", ">"), "<?": ("?>",), "<!": (">",)}
+"""What ends it; the first that there is."""
+_MOST_NAMES = 50
+"""Names of elements that are looked for in a whole document, as they are not to be translated; each takes a reading."""
+_DEEPEST = 100
+"""Elements of a run inside of each other; those further inside stay where they are, like pictures."""
 _UNTOUCHED = re.compile(
     r"""(?i)\btranslate\s*=\s*(?:"no"|'no'|no\b)|\bclass\s*=\s*["'][^"']*\bnotranslate\b"""
 )
@@ -221,7 +228,7 @@ def loses_entities(run: Run, written: str, dialect: Dialect) -> bool:
 def _marks(markup: str, dialect: Dialect) -> Counter[str]:
     """Count what is written as entities outside of tags and is no part of a language's spelling."""
     characters = [
-        html.unescape(each[0]) for each in dialect.entity.finditer(_TOKEN.sub("", markup))
+        html.unescape(each[0]) for each in dialect.entity.finditer(_Tags(markup).left_out())
     ]
     return Counter(filter(_is_mark, characters))
 
@@ -234,14 +241,15 @@ def _is_mark(character: str) -> bool:
 
 
 def _tokens(document: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_Token]:
-    at = 0
+    at, tags = 0, _Tags(document)
     while at < len(document):
-        found = _TOKEN.search(document, at)
-        if found is None:
+        tag = tags.next(at)
+        if tag is None:
             yield from _text_tokens(document[at:], dialect, keep_words=keep_words)
             return
+        found, end = tag
         yield from _text_tokens(document[at : found.start()], dialect, keep_words=keep_words)
-        at = _end_of_untouched(document, found, dialect)
+        at = end if not found["name"] else _end_of_untouched(tags, found, dialect)
         raw = document[found.start() : at]
         name = found["name"] or ""
         if not name or at > found.end() or found["rest"].rstrip().endswith("/"):
@@ -254,26 +262,85 @@ def _tokens(document: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_T
             yield _Token("open", raw, name)
 
 
-def _end_of_untouched(document: str, tag: re.Match[str], dialect: Dialect) -> int:
+class _Tags:
+    """The tags of a document, whatever it holds in a time that grows as it does: nothing is looked for twice in vain."""
+
+    def __init__(self, document: str) -> None:
+        self.document = document
+        self._missing: set[str] = set()
+        self._elements: dict[str, tuple[dict[int, int], list[tuple[int, int]]]] = {}
+
+    def next(self, at: int) -> tuple[re.Match[str], int] | None:
+        """Return the next tag from a place on, or comment or the like, and where it ends."""
+        while found := _TAG.search(self.document, at):
+            if found["name"]:
+                return found, found.end()
+            for end in _ENDS[found[0]]:
+                begins = found.start() + 2 if end == ">" else found.end()
+                place = -1 if end in self._missing else self.document.find(end, begins)
+                if place >= 0:
+                    return found, place + len(end)
+                self._missing.add(end)
+            at = found.start() + 1
+        return None
+
+    def left_out(self) -> str:
+        """Return the document without them."""
+        pieces, at = [], 0
+        while tag := self.next(at):
+            pieces.append(self.document[at : tag[0].start()])
+            at = tag[1]
+        return "".join([*pieces, self.document[at:]])
+
+    def end_of_element(self, tag: re.Match[str], *, is_raw: bool, folds_case: bool) -> int | None:
+        """Return where the element ends that a tag opens; of one that is no text that is the next closing tag of its name."""
+        name = tag["name"].lower() if folds_case else tag["name"]
+        if name not in self._elements:
+            if len(self._elements) == _MOST_NAMES:
+                return None
+            self._elements[name] = self._find_elements(name, folds_case=folds_case)
+        ends, closings = self._elements[name]
+        if not is_raw:
+            return ends.get(tag.start())
+        number = bisect_left(closings, (tag.end(), 0))
+        return closings[number][1] if number < len(closings) else None
+
+    def _find_elements(
+        self, name: str, *, folds_case: bool
+    ) -> tuple[dict[int, int], list[tuple[int, int]]]:
+        """Return where each element of a name ends, by where it begins; and where each closing tag begins and ends."""
+        same = re.compile(rf"<(/?){re.escape(name)}(?=[\s/>])", re.IGNORECASE if folds_case else 0)
+        ends: dict[int, int] = {}
+        closings: list[tuple[int, int]] = []
+        opened: list[int] = []
+        at = 0
+        while tag := same.search(self.document, at):
+            at = self.document.find(">", tag.end()) + 1
+            if not at:
+                break
+            if self.document[at - 2] == "/":
+                continue
+            if not tag[1]:
+                opened.append(tag.start())
+                continue
+            closings.append((tag.start(), at))
+            if opened:
+                ends[opened.pop()] = at
+        return ends, closings
+
+
+def _end_of_untouched(tags: _Tags, tag: re.Match[str], dialect: Dialect) -> int:
     """Return where a tag ends, or the element if nothing in it is to be translated."""
     name = tag["name"]
-    if not name or tag["close"] or tag["rest"].rstrip().endswith("/"):
+    if tag["close"] or tag["rest"].rstrip().endswith("/"):
         return tag.end()
     if name.lower() in dialect.void:
         return tag.end()
     is_raw = name.lower() in dialect.raw
     if not is_raw and not _UNTOUCHED.search(tag["rest"]):
         return tag.end()
-    depth = 1
-    same = re.compile(
-        rf"<(/?){re.escape(name)}(?=[\s/>])[^>]*>", re.IGNORECASE if dialect.void else 0
-    )
-    for other in same.finditer(document, tag.end()):
-        if not other[0].endswith("/>"):
-            depth += -1 if other[1] else 1
-        if depth == 0 or (other[1] and is_raw):
-            return other.end()
-    return tag.end()
+    end = tags.end_of_element(tag, is_raw=is_raw, folds_case=bool(dialect.void))
+    return tag.end() if end is None else end
 
 
 def _text_tokens(text: str, dialect: Dialect, *, keep_words: bool) -> Iterator[_Token]:
@@ -363,11 +430,18 @@ def _finish(tokens: list[_Token], dialect: Dialect, *, folds: bool) -> Iterator[
     top: list[Node] = []
     levels = [top]
     opened: list[Node] = []
+    too_deep = 0
     for token in tokens:
         if token.kind == "text":
             plain, written = _read_entities(token.raw, dialect)
             text += plain
             entities |= written
+        elif token.kind == "open" and len(opened) == _DEEPEST:
+            too_deep += 1
+            levels[-1].append(Node(token.raw, "", len(text), len(text)))
+        elif token.kind == "close" and too_deep:
+            too_deep -= 1
+            levels[-1].append(Node(token.raw, "", len(text), len(text)))
         elif token.kind == "open":
             node = Node(token.raw, "", len(text), len(text))
             levels[-1].append(node)

@@ -6,18 +6,19 @@ as one text, and stand afterwards in the order of their translations.
 
 import html
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from interlingua.server.markup import Node, Run
 
 __all__ = ["translate_word"]
 
-_PARAGRAPH = re.compile(r"<w:p[ >](?:(?!<w:p[ >]).)*?</w:p>", re.DOTALL)
-"""The innermost: a text box is a paragraph inside of one."""
-
-_PIECE = re.compile(r"<w:hyperlink\b.*?</w:hyperlink>|<w:r[ >].*?</w:r>", re.DOTALL)
-_TEXT = re.compile(r"(<w:t)(?: [^>]*)?>([^<]*)</w:t>")
+_PARAGRAPH_TAG = re.compile(r"<(/?)w:p(?=[ />])[^<>]*>")
+_PIECE = re.compile(
+    r"<w:hyperlink\b(?:(?!<w:hyperlink\b).)*?</w:hyperlink>|<w:r[ >](?:(?!<w:r[ >]).)*?</w:r>",
+    re.DOTALL,
+)
+_TEXT = re.compile(r"(<w:t)(?: [^<>]*)?>([^<]*)</w:t>")
 _BREAK = re.compile(r"<w:(?:br|tab|cr|drawing|pict|object|fldChar|footnoteReference)\b|<mc:")
 _MARKS = re.compile("[\ue000-\ue002]")
 _MARK = re.compile("\ue000(\\d+)\ue001|\ue002")
@@ -54,8 +55,8 @@ async def translate_word(
     """
     groups = [
         group
-        for found in _PARAGRAPH.finditer(document)
-        for group in _groups(found[0], found.start())
+        for start, end in _stretches(document)
+        for group in _groups(document[start:end], start)
     ]
     texts = await translate([_as_run(group) for group in groups])
     changes = [
@@ -63,9 +64,23 @@ async def translate_word(
         for group, text in zip(groups, texts, strict=True)
         for change in _changes(group, text)
     ]
-    for slot, raw in sorted(changes, key=lambda change: -change[0].start):
-        document = document[: slot.start] + raw + document[slot.end :]
-    return document
+    pieces, at = [], 0
+    for slot, raw in sorted(changes, key=lambda change: change[0].start):
+        pieces += [document[at : slot.start], raw]
+        at = slot.end
+    return "".join([*pieces, document[at:]])
+
+
+def _stretches(document: str) -> Iterator[tuple[int, int]]:
+    """Yield where paragraphs have text of their own; one that holds a text box, which is paragraphs, goes on behind it anew."""
+    depth = at = 0
+    for tag in _PARAGRAPH_TAG.finditer(document):
+        if tag[0].endswith("/>"):
+            continue
+        if depth:
+            yield at, tag.start()
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        at = tag.end()
 
 
 def _groups(paragraph: str, offset: int) -> list[list[_Piece]]:

@@ -129,6 +129,9 @@ class Worker:
             try:
                 followed.check_languages()
                 translator.refresh_corrections()
+                if followed.memory.examples:
+                    # What is like a correction needs it, and by then another may lie where it was.
+                    translator.hold_model()
             except CorpusError as error:
                 refused.append(error)
             self._refreshed(number)
