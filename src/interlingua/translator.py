@@ -533,7 +533,7 @@ class Translator:
         if request.confidence and self.calibration is None:
             raise ConfigError(
                 "the model has no calibration, so that it cannot tell a confidence; make one from pairs that it was "
-                "not trained on: interlingua calibrate MODEL --source valid.ro --reference valid.en"
+                "not trained on: interlingua calibrate MODEL --source valid.ro --reference valid.en (with an adapter none counts)"
             )
         if request.split:
             plain = replace(request, split=False)

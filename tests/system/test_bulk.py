@@ -108,3 +108,13 @@ def test_ten_thousand_lines_on_ray_with_a_worker_killed(model: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10,000 lines, in order" in done.stdout
+
+
+def test_a_file_may_be_called_as_the_record_of_another(model: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "in"
+    texts.mkdir()
+    for name in ("talk", "talk.json"):
+        (texts / name).write_text("unu doi trei\n")
+    command = ["translate", str(model), "--input", str(texts), "--output", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert (tmp_path / "out/talk").read_text() == (tmp_path / "out/talk.json").read_text()

@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -349,6 +350,15 @@ def test_an_output_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with open_output(str(path)) as write:
         write("ă\n")
     assert path.read_bytes() == "ă\n".encode()
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no memory to write to")
+def test_a_file_in_memory_is_replaced_like_any_other() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in ("one", "two"):
+            with open_output(f"{folder}/out") as write:
+                write(text)
+        assert Path(folder, "out").read_text() == "two"
 
 
 @pytest.mark.parametrize(

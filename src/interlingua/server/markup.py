@@ -425,7 +425,8 @@ def _finish(tokens: list[_Token], dialect: Dialect, *, folds: bool) -> Iterator[
         if source:
             yield source
         return
-    text = ""
+    texts: list[str] = []
+    size = 0
     entities: dict[str, str] = {}
     top: list[Node] = []
     levels = [top]
@@ -434,29 +435,30 @@ def _finish(tokens: list[_Token], dialect: Dialect, *, folds: bool) -> Iterator[
     for token in tokens:
         if token.kind == "text":
             plain, written = _read_entities(token.raw, dialect)
-            text += plain
+            texts.append(plain)
+            size += len(plain)
             entities |= written
         elif token.kind == "open" and len(opened) == _DEEPEST:
             too_deep += 1
-            levels[-1].append(Node(token.raw, "", len(text), len(text)))
+            levels[-1].append(Node(token.raw, "", size, size))
         elif token.kind == "close" and too_deep:
             too_deep -= 1
-            levels[-1].append(Node(token.raw, "", len(text), len(text)))
+            levels[-1].append(Node(token.raw, "", size, size))
         elif token.kind == "open":
-            node = Node(token.raw, "", len(text), len(text))
+            node = Node(token.raw, "", size, size)
             levels[-1].append(node)
             levels.append(node.children)
             opened.append(node)
         elif token.kind == "close":
             node = opened.pop()
-            node.closing, node.end = token.raw, len(text)
+            node.closing, node.end = token.raw, size
             levels.pop()
         else:
-            node = Node(token.written or token.raw, "", len(text), len(text))
+            node = Node(token.written or token.raw, "", size, size)
             if token.written:
                 node.reads, _ = _read_entities(token.raw, dialect)
             levels[-1].append(node)
-    yield Run(source, text, tuple(top), entities, folds)
+    yield Run(source, "".join(texts), tuple(top), entities, folds)
 
 
 def _read_entities(raw: str, dialect: Dialect) -> tuple[str, dict[str, str]]:

@@ -227,3 +227,33 @@ def test_a_refusal_of_the_model_reaches_everyone_in_the_batch_and_the_next_goes_
         assert await batcher.translate(0, ["ab"], {}) == [("ba", (), False)]
 
     run(test)
+
+
+def test_a_request_of_more_than_may_wait_makes_the_queue_not_full() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        document = asking(batcher, *[f"{n:04}" for n in range(1_000)])
+        await settle()
+        assert not batcher.is_full
+        model.goes.set()
+        assert (await batcher.translate(0, ["ab"], {}))[0][0] == "ba"
+        assert not document.done()
+        assert [best for best, _, _ in await document] == [f"{n:04}"[::-1] for n in range(1_000)]
+
+    run(test, max_waiting_chars=1_000, batch_chars=100)
+
+
+def test_a_request_that_was_let_in_is_not_refused_in_the_middle() -> None:
+    async def test(model: Model, batcher: Batcher) -> None:
+        async def two() -> list[Any]:
+            return [await batcher.translate(0, [text], {}) for text in ("ab", "cd")]
+
+        first = asyncio.create_task(two())
+        await settle()
+        others = [asking(batcher, "x") for _ in range(3)]
+        await settle()
+        assert batcher.is_full
+        model.goes.set()
+        assert [found[0][0] for found in await first] == ["ba", "dc"]
+        await asyncio.gather(*others)
+
+    run(test, max_waiting=3)

@@ -9,6 +9,7 @@ import pytest
 
 from interlingua.server.documents import FORMATS, text_of
 from interlingua.server.markup import Dialect
+from interlingua.server.refusals import Refusal
 
 STYLE = "body { color: red; margin: 0 auto }\n" * 100
 CUE = "1\n00:00:01,000 --> 00:00:02,000\n"
@@ -68,3 +69,19 @@ class Capitals:
 def test_a_dash_stays_on_its_side_of_italics(line: str, expected: str) -> None:
     found = asyncio.run(FORMATS[".srt"](f"{CUE}{line}\n".encode(), Capitals()))
     assert found.decode() == f"{CUE}{expected}\n"
+
+
+def test_dates_and_names_of_comments_are_no_text() -> None:
+    note = "<office:annotation><dc:creator>Ana Pop</dc:creator><dc:date>2024-01-01T10:00:00</dc:date><text:p>Bun.</text:p></office:annotation>"
+    content = archive(content_xml=f"<o><text:p>Pisica doarme.</text:p>{note}</o>")
+    assert asyncio.run(text_of(content, ".odt")).split() == ["Pisica", "doarme.", "Bun."]
+
+
+def test_a_damaged_member_is_refused() -> None:
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_LZMA) as made:
+        made.writestr("word/document.xml", "<w:p/>" * 1000)
+    content = bytearray(written.getvalue())
+    content[60:80] = bytes(20)
+    with pytest.raises(Refusal, match="damaged"):
+        asyncio.run(text_of(bytes(content), ".docx"))

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -216,3 +217,44 @@ def test_what_is_no_markup_is_kept_as_well(text: str) -> None:
     pieces = read_markup(text, HTML)
     assert "".join(piece.source if isinstance(piece, Run) else piece for piece in pieces) == text
     translate(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<svg>", "<!--", "<![CDATA[", "<?", "<!", '<b translate="no">', "</svg ", "<b "],
+)
+def test_markup_without_ends_takes_a_time_that_grows_as_it_does(piece: str) -> None:
+    document = f"<svg>{piece * 100_000}"
+    started = time.process_time()
+    pieces = read_markup(document, HTML)
+    assert "".join(each if isinstance(each, str) else each.source for each in pieces) == document
+    assert time.process_time() - started < 10
+
+
+def test_elements_far_inside_each_other_stay_where_they_are() -> None:
+    (run,) = read_markup("<b>" * 1000 + "Da." + "</b>" * 1000, HTML)
+    assert isinstance(run, Run)
+    assert run.text == "Da."
+    deepest, node = 0, run.nodes[0]
+    while node.children:
+        deepest, node = deepest + 1, node.children[0]
+    assert deepest <= 100
+    atoms = atoms_of(run.text, "Yes.", [(0, 0)], offset=0, before="")
+    assert place(run, atoms, "").count("b>") == 2000
+
+
+@pytest.mark.parametrize(
+    ("document", "texts"),
+    [
+        ('<p translate="no" title="a<b">x</p>y', ["y"]),
+        ('<p translate="no"><p>x</p>z</p>y', ["y"]),
+        ('<P translate="no">x</p>y', ["y"]),
+        ("<script>if (a<b && c>d) '<b '</script>y", ["y"]),
+        ("<svg><svg></svg>y</svg>", ["y"]),
+        ("a<!-- <b> -->b<!-- c", ["ab<!-- c"]),
+        ("a <! b", ["a <! b"]),
+    ],
+)
+def test_what_is_not_to_be_translated_ends_where_it_did(document: str, texts: list[str]) -> None:
+    runs = [each for each in read_markup(document, HTML) if isinstance(each, Run)]
+    assert [each.text for each in runs] == texts

@@ -48,3 +48,20 @@ def test_a_suggestion_for_a_model_that_was_replaced_stops_nothing(
     ]
     assert events[0]["error"] == "ModelError"
     assert [each["corrections"] for each in events[1::2]] == [1, 2]
+
+
+@pytest.mark.skipif("float32" not in precisions(), reason="without kernels no model is let go")
+def test_what_is_like_a_correction_is_answered_when_the_model_was_replaced(tmp_path: Path) -> None:
+    model, told = tmp_path / "m", tmp_path / "told"
+    save(model, seed=0)
+    told.mkdir()
+    add_corrections(told, [Correction(SOURCES[1], "the dog", "ro", "en")])
+    start = {"models": [str(model)], "corrections": str(told), "max_inspected": 8}
+    for _ in range(2):  # the second finds the memory made
+        save(model, seed=0)
+        with open(tmp_path / "answers", "wb") as answers:
+            worker = Worker(answers)
+            worker.load({**start, "device": "cpu", "dtype": "auto", "threads": 1})
+            save(model, seed=9)
+            asked = {"model": 0, "texts": [SOURCES[1]], "options": {}}
+            assert next(worker._translate(asked))["found"][0][0] == "the dog"

@@ -1,0 +1,35 @@
+"""What a translation must hold is asked of what is shown, and of nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from interlingua.config import DecodingConfig
+from interlingua.requests.holding import Spelling, hold
+from interlingua.requests.request import Place, Request, read_request
+from interlingua.requests.translation import Translation
+
+SPELLING = Spelling(within=lambda phrase: (len(phrase),), normalise=str)
+
+
+def said(text: str, *others: str) -> Translation:
+    whole = Translation(text, 0.0, (text,), (0.0,), "end")
+    return replace(whole, alternatives=tuple(map(said, others)))
+
+
+@pytest.mark.parametrize(("n_best", "searches"), [(1, 1), (2, 2)])
+def test_what_is_not_shown_need_not_hold_what_is_asked_for(n_best: int, searches: int) -> None:
+    request = read_request(DecodingConfig(), {"force": ["cat"], "n_best": n_best, "beam_size": 4})
+    asked: list[object] = []
+
+    def attempt(
+        texts: Sequence[str], request: Request, places: Sequence[Place], phrases: object
+    ) -> list[Translation]:
+        asked.append(phrases)
+        return [said("a cat", "a dog" if phrases is None else "the cat", "a cat!")] * len(texts)
+
+    (found,) = hold(["pisica"], request, [0], attempt=attempt, spelling=SPELLING)
+    assert len(asked) == searches
+    assert found.text == "a cat"
+    assert ("constrained" in found.flags) == (searches > 1)
