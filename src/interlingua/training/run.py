@@ -422,10 +422,10 @@ class _Run:
         if path.exists():
             return
         try:
-            check_is_still_there(start)
             translator = Translator.load_every(
                 start.model, device=str(self.trainer.device), build_model=self.build_model
             )[0]
+            check_is_still_there(start)
         except InterlinguaError as error:
             self.progress.say(f"no comparison with the starting model will be made: {error}")
             return
