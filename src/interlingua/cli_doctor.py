@@ -56,7 +56,10 @@ def doctor(
 
 
 def _examine_model(path: Path, parts: PartsFlags) -> "Report":
+    from interlingua.corpus.formats import UNNAMED
     from interlingua.corpus.pairs import SentencePair
+    from interlingua.corpus.parallel import language_of
+    from interlingua.directions import Direction
     from interlingua.inspection.examination import examine_model
 
     if (parts.source is None) != (parts.target is None):
@@ -67,7 +70,12 @@ def _examine_model(path: Path, parts: PartsFlags) -> "Report":
         return examine_model(path)
     sources, (targets,) = read_aligned(parts.source, [parts.target])
     texts = zip(sources, targets, strict=True)
-    return examine_model(path, [SentencePair(a, b, n) for n, (a, b) in enumerate(texts, 1)])
+    pairs = [SentencePair(a, b, n) for n, (a, b) in enumerate(texts, 1)]
+    direction = Direction(
+        parts.source_lang or language_of(parts.source) or UNNAMED[0],
+        parts.target_lang or language_of(parts.target) or UNNAMED[1],
+    )
+    return examine_model(path, pairs, direction)
 
 
 def _examine_files(parts: PartsFlags, config: Path | None) -> "Report":

@@ -118,6 +118,8 @@ def replace_folder(path: Path, check: Callable[[Path], None] | None = None) -> I
         OutputError: the place cannot be written.
     """
     path = Path(path)
+    if not path.name:
+        raise OutputError(f"{path}: has no name that it could be replaced by; name the folder")
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         if path.is_file():

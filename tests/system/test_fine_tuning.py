@@ -135,6 +135,8 @@ def test_an_adapter_is_small_and_gives_what_the_merged_model_gives(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(f"{TUNE} --start.lora-rank 2 --training.peak-learning-rate 0.05")
+    run("inspect tuned unu --output figures")  # at each checkpoint too
+    assert Path("figures/look.html").is_file()
     merged = weights_of("tuned")
     adapted = parameters_of(load_with_adapter(Path("base"), Path("tuned")).model)
     changed = 0

@@ -50,6 +50,8 @@ def test_it_writes_on_where_a_text_stops(place: Path, capsys: pytest.CaptureFixt
     first, second = capsys.readouterr().out.splitlines()
     assert len(first.split()) == 4
     assert second.split() == ["today"]
+    assert main(["doctor", "written"]) in (0, 1)
+    assert "bug in this program" not in capsys.readouterr().err
 
 
 def test_its_words_may_begin_as_vectors_that_others_trained(

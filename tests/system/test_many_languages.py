@@ -240,12 +240,30 @@ def test_an_export_carries_the_tag_or_is_refused(trained: Path, run: Run, tmp_pa
         assert "has no place for <2it>" in err or "is not installed" in err or "needs" in err
         assert not (tmp_path / name).exists()
     assert run(f"export {trained} --format ctranslate2 --output {tmp_path / 'x'}")[0] == 2
+    back = tmp_path / "back"
+    status, _, err = run(f"import {tmp_path / 'it'} --output {back}")
+    assert status == 0, err
+    text = trained.parent / "test.en"
+    assert (
+        run(f"translate {back} --input {text}")[1]
+        == run(f"translate {trained} --to it --input {text}")[1]
+    )
+    assert (
+        "leave --target-tag out"
+        in run(f"import {tmp_path / 'it'} --target-tag ita --output {tmp_path / 'y'}")[2]
+    )
 
 
 def test_doctor_and_inspect_open_such_a_model(trained: Path, run: Run, tmp_path: Path) -> None:
     _, out, err = run(f"doctor {trained}")
     assert "unusable-model" not in out + err
     assert run(f"inspect {trained} --to de one --output {tmp_path / 'figures'}")[0] == 0
+    text = trained.parent
+    own = run(f"doctor {trained} --source {text / 'test.en'} --target {text / 'test.it'}")
+    assert "unknown" not in own[1]
+    turned = run(f"doctor {trained} --source {text / 'test.it'} --target {text / 'test.de'}")
+    assert turned[0] == 2
+    assert "the text goes it-de, by its names" in turned[2]
 
 
 def test_one_model_serves_all_of_its_pairs(trained: Path) -> None:

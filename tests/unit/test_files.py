@@ -230,3 +230,11 @@ def test_a_file_has_one_identity_and_a_device_none(tmp_path: Path) -> None:
     for path in (new, text):
         with pytest.raises(OutputError, match="is to be written twice"):
             refuse_to_write_over([], [path, path.parent / "." / path.name])
+
+
+def test_a_folder_without_a_name_of_its_own_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="has no name"), replace_folder(Path()):
+        pytest.fail("it was begun")

@@ -12,6 +12,7 @@ from interlingua.batching.batch import Batch
 from interlingua.corpus.findings import Finding, Severity
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import record_attention
+from interlingua.model.language_model import LanguageModel
 from interlingua.translator import Translator
 
 __all__ = ["examine_heads"]
@@ -33,6 +34,8 @@ def examine_heads(translator: Translator, batch: Batch) -> list[Finding]:
     """Let the model read ``batch`` and report the heads that do nothing."""
     model = translator.model
     assert isinstance(model, nn.Module)
+    if isinstance(model, LanguageModel):
+        return []  # it reads prompt and target in two calls, of which neither is a target as the others have one
     with torch.inference_mode(), record_attention(model) as maps:
         model(batch.source, batch.target_in)
     found: list[_DeadHead] = []
@@ -68,7 +71,7 @@ def _reads_no_source(found: list[_DeadHead], model: nn.Module) -> bool:
         if name.endswith("cross_attention") and isinstance(module, MultiHeadAttention)
     ]
     dead = sum(each.module.endswith("cross_attention") for each in found)
-    return dead == sum(layer.heads for layer in layers)
+    return bool(layers) and dead == sum(layer.heads for layer in layers)
 
 
 def _report(found: list[_DeadHead], heads: int, reads_no_source: bool) -> list[Finding]:

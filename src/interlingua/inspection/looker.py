@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import ValidationError
 
+from interlingua.checkpoints.adapter_folder import load_adapter
 from interlingua.checkpoints.model_folder import build, find_model_folder
 from interlingua.checkpoints.sentences import SENTENCES, read_sentences
 from interlingua.checkpoints.store import CheckpointStore
@@ -43,6 +44,7 @@ from interlingua.inspection.saliency import gradient_times_input
 from interlingua.inspection.steps import follow_steps, model_of, plain_transformer
 from interlingua.inspection.trace import Trace, trace_translation
 from interlingua.inspection.walk import walk_head, walk_input
+from interlingua.training.adapting import merged_weights
 from interlingua.translator import Translator
 
 __all__ = ["Looker"]
@@ -379,6 +381,10 @@ class _Model:
         architecture = model_of(now).architecture
         model = build(architecture, now.tokenizers).eval()
         tensors, expected = store.weights(step), parameters_of(model)
+        assert self.run is not None
+        if (self.run / "adapter").is_dir():  # which is trained beside the weights
+            adapter = load_adapter(self.run)
+            tensors = merged_weights(tensors, adapter.alpha / adapter.rank)
         check_tensors(store.path(step), tensors, expected)
         for name, parameter in expected.items():
             parameter.copy_(tensors[name])

@@ -34,6 +34,8 @@ HELD_OUT = 5
 """One sentence of so many is not learnt from."""
 
 _BATCH = 64
+_NO_WORD = -1
+"""Of a token that covers no character."""
 _PAIRS_A_SENTENCE = 4
 _PENALTY = 1e-4
 _ITERATIONS = 100
@@ -185,6 +187,7 @@ def _read_words(
         # A token's span may begin with the space before its word, so that its end tells which word it is of.
         last = [end - 1 for _, end in encoding.offsets]
         owners = (np.searchsorted(starts, last, side="right") - 1).clip(0)
+        owners[[begin == end for begin, end in encoding.offsets]] = _NO_WORD  # a language's tag
         kept.append((number, encoding.ids, owners.tolist(), told.split()))
     if can_tell < 2 * HELD_OUT:
         raise CorpusError(
@@ -198,7 +201,7 @@ def _read_words(
         for row, (number, _, owner, words) in enumerate(batch):
             # Counted among those that are asked about: else all that are held out might be left out.
             nth = begin + row
-            for word in sorted(set(owner)):
+            for word in sorted(set(owner) - {_NO_WORD}):
                 of_word = [at for at, each in enumerate(owner) if each == word]
                 vectors.append(encoded[:, row, of_word].mean(1))
                 sentences.append(nth)

@@ -126,7 +126,7 @@ def usage(loaded: LoadedModel, folder: Path) -> str:
 
     cut, join = Tokenizer.from_file("FOLDER/{reads}"), Tokenizer.from_file("FOLDER/{writes}")
     translator = ctranslate2.Translator("FOLDER")
-    tokens = cut.encode("TEXT").tokens
+    tokens = cut.encode("TEXT", add_special_tokens=False).tokens
     (found,) = translator.translate_batch([tokens], beam_size={loaded.decoding.beam_size}, min_decoding_length=0)
     print(join.decode([join.token_to_id(token) for token in found.hypotheses[0]]))
 

@@ -350,6 +350,10 @@ def _tokenizers(
 ) -> tuple[TokenizerPair, bool, str, tuple[str, ...]]:
     """Return the tokenizers, whether they have one symbol more than the model, the tag, and what to tell of it."""
     if (folder / SHARED_NAME).exists() or (folder / SOURCE_NAME).exists():
+        if target_tag is not None:
+            raise ModelError(
+                f"{folder}: has a tokenizer of Interlingua, which has no tags to choose from; leave --target-tag out"
+            )
         pair = TokenizerPair.load(folder)
         for tokenizer, pieces in zip((pair.source, pair.target), sides, strict=True):
             if tokenizer.all_tokens() != pieces:

@@ -11,6 +11,7 @@ from interlingua.files import replace_folder
 from interlingua.interop.card import write_export_card
 from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_runtime
 from interlingua.interop.transformer_only import transformer_of
+from interlingua.tokenization.renumbered import RenumberedTokenizer
 from interlingua.tokenization.tagged import TaggedTokenizer
 
 __all__ = ["FORMATS", "Exported", "export_model"]
@@ -120,6 +121,11 @@ def _refuse_a_lost_tag(loaded: LoadedModel, format_name: str) -> None:
         raise ExportError(
             f"--format {format_name}: has no place for {source.tag}, which this model of several pairs of languages needs "
             f"before every source; export to {' or '.join(_WITH_TAGS)}"
+        )
+    if format_name == "marian" and isinstance(source, RenumberedTokenizer) and source.default_tag:
+        raise ExportError(
+            f"--format marian: has no place for {source.default_tag}, which this model was imported with (--target-tag) and puts "
+            "before every source; import it without, and begin each text with a tag"
         )
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from interlingua.checkpoints.model_folder import LoadedModel, build
 from interlingua.checkpoints.weights import check_tensors, parameters_of
 from interlingua.config import LANGUAGE_CODE, DecodingConfig
+from interlingua.directions import Direction
 from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization import TokenizerPair
@@ -24,8 +25,8 @@ __all__ = [
     "with_another_row",
 ]
 
-_NEVER = -1e9
-"""The bias of a symbol that is added here and that no target may hold."""
+_NEVER = -100.0
+"""The bias of a symbol that is added here and that no target may hold: e^-100 of its probability is nothing, and half precision holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,13 @@ class ForeignModel:
         with torch.device("meta"):
             model = build(self.architecture, self.tokenizers)
         check_tensors(path, self.weights, parameters_of(model))
+        direction = Direction(source_lang, target_lang)
+        tells = (
+            direction.tag in self.tokenizers.source.all_tokens()
+        )  # one of ours, of several pairs
         return LoadedModel(
             *(model, self.tokenizers, source_lang, target_lang, self.decoding, self.max_length),
+            directions=(direction,) if tells else (),
             imported=True,
         )
 

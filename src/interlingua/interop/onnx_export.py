@@ -79,14 +79,15 @@ def runtime(folder: Path) -> Runtime:
     pair = TokenizerPair.load(folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     pad, begin, end = (config[f"{name}_token_id"] for name in ("pad", "bos", "eos"))
-    model = OnnxModel(folder / "onnx", source_pad=pair.source.pad_id)
+    source_pad, source_end = (config[f"source_{name}_token_id"] for name in ("pad", "eos"))
+    model = OnnxModel(folder / "onnx", source_pad=source_pad)
     banned = never_written(pad, begin, end, "cpu").tolist()
 
     def translate(sentences: Sequence[Sentence], beam_size: int, most: int) -> list[Output]:
         outputs = []
         for start in range(0, len(sentences), _AT_ONCE):
             ids = [list(each.ids) for each in sentences[start : start + _AT_ONCE]]
-            padded = pad_sources(ids, pad=pair.source.pad_id, end=pair.source.end_id)
+            padded = pad_sources(ids, pad=source_pad, end=source_end)
             with torch.inference_mode():
                 found = plain_search(
                     model,
@@ -163,6 +164,8 @@ def _config(loaded: LoadedModel) -> Json:
         "share_encoder_decoder_embeddings": a.tie == "three-way",
         "vocab_size": pair.source.vocabulary_size,
         "decoder_vocab_size": pair.target.vocabulary_size,
+        "source_pad_token_id": pair.source.pad_id,  # these two are ours: the file of a tokenizer tells no special symbols
+        "source_eos_token_id": pair.source.end_id,
         **_symbols(loaded),
     }
 

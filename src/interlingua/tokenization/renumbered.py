@@ -79,9 +79,9 @@ class RenumberedTokenizer(Tokenizer):
         return tuple(piece for piece in self.pieces if is_tag(piece))
 
     def normalise(self, text: str) -> str:
-        """See :class:`Tokenizer`; a tag stays in front."""
-        tag, rest = self._split(text)
-        return tag + self.cutter.normalise(rest)
+        """See :class:`Tokenizer`; a tag that the text begins with stays in front."""
+        _, rest = self._split(text)
+        return text[: len(text) - len(rest)] + self.cutter.normalise(rest)
 
     def encode(self, text: str) -> Encoding:
         """See :class:`Tokenizer`."""
@@ -90,12 +90,13 @@ class RenumberedTokenizer(Tokenizer):
         cut = self.cutter.encode(rest)
         unknown = self.cutter.unknown_id
         ids = [self._number(tag)] if tag else []
-        spans = [(0, len(tag))] if tag else []
+        shift = len(text) - len(rest)  # the default tag covers no character of the text
+        spans = [(0, shift)] if tag else []
         for number, (begin, end) in zip(cut.ids, cut.offsets, strict=True):
             # What the cutter does not know may still be a piece of the other side, whole.
             surface = normalised[begin:end].replace(" ", SPACE_MARK)
             ids.append(self._number(surface) if number == unknown else self._new_ids[number])
-            spans.append((len(tag) + begin, len(tag) + end))
+            spans.append((shift + begin, shift + end))
         return Encoding(ids, spans)
 
     def encode_sampled(

@@ -8,12 +8,14 @@ import torch
 
 from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, CorpusError
+from interlingua.inspection import probing
 from interlingua.inspection.canvas import write_figure
 from interlingua.inspection.probing import draw_probes, probe_encoder
 from interlingua.model.architecture import Architecture
 from interlingua.model.removed_parts import without_positions
 from interlingua.model.transformer import Transformer
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.tokenization.tagged import tag_sources
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import Translator
 
@@ -102,3 +104,20 @@ def test_lines_that_are_left_out_leave_some_to_ask_about() -> None:
     ]
     found = probe_encoder(translator(), spaced)
     assert all(0.0 <= each.order <= 1.0 for each in found.layers)
+
+
+def test_the_tag_of_a_language_is_of_no_word() -> None:
+    plain = train_tokenizer(TEXTS, kind="bpe", vocabulary_size=300, tags=("<2bb>",))
+    one = translator()
+    one.tokenizers = tag_sources(TokenizerPair(plain, plain, shared=True), "<2bb>")
+    found = probing._read_words(one, TEXTS, None)
+    encoding = one.tokenizers.source.encode(TEXTS[0])
+    first = [
+        at
+        for at, (begin, end) in enumerate(encoding.offsets)
+        if begin < end <= len(TEXTS[0].split()[0])
+    ]
+    assert first
+    assert 0 not in first
+    wanted = probing._encode(one, [encoding.ids])[:, 0, first].mean(1)
+    assert torch.allclose(found.vectors[:, 0], wanted, atol=1e-6)
