@@ -77,11 +77,11 @@ def compare(
         table = compare_systems(
             systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
         )
-        say(table.to_json() if json else table.to_text())
         if write_page:
             write_page(_page(table, systems, test_sets, target_lang))
         if write_latex:
             write_latex(table.to_latex())
+    say(table.to_json() if json else table.to_text())
 
 
 def _opened(path: Path | None) -> AbstractContextManager[Write | None]:

@@ -198,9 +198,8 @@ def _is_device(path: Path) -> bool:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         return path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[2:3] != ("shm",)
-    if path.parts[:3] in (("/", "dev", "fd"), ("/", "dev", "stderr")) or path.parts[1:2] == (
-        "proc",
-    ):
+    is_open = path.parts[:3] in (("/", "dev", "fd"), ("/", "dev", "stderr"))
+    if is_open or path.parts[:2] == ("/", "proc"):
         return True  # a file that this program was given opened, at some place
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 

@@ -70,12 +70,12 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
 
 
 def save_config(config: RunConfig, path: Path, *, whole: bool = True) -> None:
-    """Write every value of ``config`` as commented TOML that loads back to an equal configuration.
+    """Write ``config`` as commented TOML that loads back to an equal configuration.
 
     Args:
         config: the configuration.
         path: the file.
-        whole: else what nobody chose stays a comment, and so free for another model, which training begins with, to decide.
+        whole: every value; else what nobody chose stays a comment, and so free for another model, which training begins with, to decide.
 
     Raises:
         OutputError: ``path`` cannot be written.
@@ -90,8 +90,9 @@ def save_config(config: RunConfig, path: Path, *, whole: bool = True) -> None:
 
 
 def write_config(config: RunConfig, *, whole: bool = True) -> str:
-    """Write every value of ``config`` as TOML, each under a comment that explains it; see :func:`save_config`."""
-    lines = ["# The complete configuration of a run: interlingua train THIS_FILE."]
+    """Write the values of ``config`` as TOML, each under a comment that explains it; see :func:`save_config`."""
+    kept = "The complete configuration" if whole else "What was chosen for the configuration"
+    lines = [f"# {kept} of a run: interlingua train THIS_FILE."]
     section = ""
     values = config.model_dump(mode="json")
     for setting in list_settings():

@@ -106,6 +106,7 @@ def test_a_run_is_compared_with_the_model_that_it_begins_with_and_no_other(
     for text in kept["texts"]:
         text["outputs"] = [""] * len(text["outputs"])
     Path("tuned/start/outputs.json").write_text(json.dumps(kept))
+    Path("tuned/comparison.json").unlink()
     run(TUNE)
     assert json.loads(Path("tuned/comparison.json").read_text())["differences"] == compared
     Path("tuned/start/outputs.json").unlink()  # told to stop while the starting model translated

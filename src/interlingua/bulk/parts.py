@@ -1,14 +1,14 @@
 """The parts that a file is cut into, what is done of them, and how they become one file again.
 
 ``OUTPUT/NAME`` is the translation of the file ``NAME`` and appears when it is whole. Until then its finished parts lie
-in ``OUTPUT/.interlingua/NAME``; the record ``OUTPUT/.interlingua/NAME.json`` says what they are parts of, so that the
+in ``OUTPUT/.interlingua/NAME.parts``; the record ``OUTPUT/.interlingua/NAME.json`` says what they are parts of, so that the
 same command goes on where it was stopped and another one is refused.
 """
 
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,10 @@ class FileJob:
         """What is odd about its lines, or None."""
         self._folder = output / _STATE / f"{source.name}.parts"  # no record is called so
         self._record = output / _STATE / f"{source.name}.json"
+        before = output / _STATE / source.name  # as earlier versions called it
+        if before.is_dir() and not self._folder.exists():
+            with suppress(OSError):
+                before.rename(self._folder)
         spans = [[part.start, part.end, part.checksum, part.num_lines] for part in self._parts]
         self._identity = json.dumps({"request": dict(request), "parts": spans}, sort_keys=True)
         self._check_record()

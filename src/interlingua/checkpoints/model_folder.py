@@ -9,7 +9,7 @@ translates like it (folders of earlier versions have none).
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -391,8 +391,13 @@ def _json(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def keep_decoding(folder: Path, decoding: DecodingConfig) -> None:
+def keep_decoding(folder: Path, decoding: DecodingConfig, *, fitted: Collection[str]) -> None:
     """Have a model folder search as ``decoding`` says, unless it does already.
+
+    Args:
+        folder: of the model.
+        decoding: how it is searched.
+        fitted: files that hold for the search of before, and go.
 
     Raises:
         ModelError: the folder is missing or damaged.
@@ -400,16 +405,17 @@ def keep_decoding(folder: Path, decoding: DecodingConfig) -> None:
     """
     told = decoding.model_dump(mode="json")
     if _read_json(folder / "generation_config.json") != told:
-        add_to_model_folder(folder, "generation_config.json", _json(told))
+        add_to_model_folder(folder, "generation_config.json", _json(told), without=fitted)
 
 
-def add_to_model_folder(path: Path, name: str, text: str) -> Path:
+def add_to_model_folder(path: Path, name: str, text: str, *, without: Collection[str] = ()) -> Path:
     """Put one more file beside the model, and into its manifest: the folder is replaced whole or not at all.
 
     Args:
         path: run folder or model folder.
         name: the file; one of this name is replaced.
         text: what it holds.
+        without: files that go.
 
     Returns:
         The model folder.
@@ -422,7 +428,7 @@ def add_to_model_folder(path: Path, name: str, text: str) -> Path:
     check_manifest(folder, needed=_files_read(folder))
     with replace_folder(folder, check=read_back) as new:
         for file in folder.iterdir():
-            if file.is_file():
+            if file.is_file() and file.name not in without:
                 shutil.copyfile(file, new / file.name)
         (new / name).write_text(text, encoding="utf-8")
         write_manifest(new)

@@ -298,9 +298,11 @@ def _write(folder: Path, corrections: Sequence[Correction]) -> None:
     before = path.stat()
     with replace_file(path) as file:
         file.write("".join(f"{each.to_json()}\n" for each in corrections).encode())
-        with suppress(PermissionError):
-            os.fchown(file.fileno(), before.st_uid, before.st_gid)
-        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+            with suppress(OSError):  # not everybody may give a file away
+                os.fchown(file.fileno(), owner, group)
+        with suppress(OSError):
+            os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
 
 
 def _read_line(place: str, line: bytes) -> Correction:

@@ -83,8 +83,9 @@ def _find_pieces(run: str) -> Iterator[tuple[int, int]]:
             yield start, size
             found, doubtful = start + size, []  # what follows at once was read as wrongly
         elif not is_in_runs:
-            follows = bool(doubtful) and sum(doubtful[-1]) == start
-            doubtful = [*(doubtful if follows else []), (start, size)]
+            if doubtful and sum(doubtful[-1]) != start:
+                doubtful = []
+            doubtful.append((start, size))
 
 
 def _decode(data: bytes, size: int) -> str | None:

@@ -18,6 +18,7 @@ from interlingua.corpus.survey import (
     Survey,
     default_processes,
     find_repeats,
+    look_ahead,
     survey_corpus,
     survey_keys,
 )
@@ -218,6 +219,18 @@ def _find_leaks(
     sides: PlainSides, part: PlainSides, name: str, training: KeysOfLines
 ) -> Iterator[Finding]:
     """Find what of a held-out part is also in training; the lines are those of the training files."""
+    _, (sources, others) = look_ahead(part.source, part.target)
+    if sources != others:
+        yield Finding(
+            "unequal-lines",
+            "error",
+            (),
+            f"{part.names[0]} of the {name} part has {sources:,} lines and {part.names[1]} has {others:,}, so that it is not known which "
+            "of them belong together; what of it is also in training was not looked for.",
+            "find the line that is missing: interlingua doctor "
+            + shlex.join(["--source", str(part.source), "--target", str(part.target)]),
+        )
+        return
     held_out = survey_keys(part.source, part.target)
     flags = part.flags("valid" if name == "validation" else "test")
     leaks = np.isin(held_out.plain_source, training.plain_source)

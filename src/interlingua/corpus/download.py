@@ -217,9 +217,13 @@ class Fetcher:
         name = _safe(unquote(urlsplit(url).path.rpartition("/")[2])) or "corpus"
         path = self.folder / name
         if not self._has(url, [path]):
-            if path.exists() and self._read_lock().get(path.as_posix(), {}).get("url") != url:
+            known = self._read_lock().items()
+            is_own = any(
+                Path(name).name == path.name and of.get("url") == url for name, of in known
+            )
+            if path.exists() and not is_own:
                 raise OutputError(
-                    f"{path}: is there already, and not from {url}; give another --output, or move it"
+                    f"{path}: is there already, and {LOCK} does not say that it is from {url}; give another --output, or move it"
                 )
             came = self._bring(url, path)
             self._lock(url, came, [path], {"licence": NOT_STATED})

@@ -131,14 +131,17 @@ class _Memory:
         found = _DECLARED.match(first)
         told = found[1].decode("ascii") if found else ""
         try:
+            b"".decode(told or "utf-8")  # which no codec does that is of no text
             codec = codecs.lookup(told or "utf-8")
             decoder = codec.incrementaldecoder("strict")
-        except (LookupError, TypeError) as error:  # there are codecs of no text
+        except (LookupError, TypeError) as error:
             raise CorpusError(
                 f"{self.name}: its first line names the encoding {told}, which is not known; correct that line, or convert the file to UTF-8"
             ) from error
-        if not told or codec.name.startswith("utf-"):
-            self._open("utf-8" if told and codec.name == "utf-8" else None)  # it does not know utf8
+        is_marked = first.startswith(codecs.BOM_UTF8)
+        if not told or is_marked or codec.name.startswith("utf-"):
+            is_utf8 = is_marked or (told and codec.name == "utf-8")  # the parser knows no "utf8"
+            self._open("utf-8" if is_utf8 else None)
             yield from chain((first,), rest, (b"",))
             return
         self._open("utf-8")
@@ -149,7 +152,7 @@ class _Memory:
             if known := decoder.decode(b"", final=True).encode("utf-8"):
                 yield known
             yield b""  # the end
-        except (ValueError, AttributeError) as error:
+        except ValueError as error:
             raise CorpusError(
                 f"{self.name}, line {self._parser.CurrentLineNumber:,} or soon after: is not {told}, the encoding that the first line names "
                 f"({error}); correct that line, or convert the file, for example: iconv -f {told} -t UTF-8"

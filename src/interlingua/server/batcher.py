@@ -18,7 +18,7 @@ from interlingua.server.frames import Message
 from interlingua.server.refusals import Refusal
 from interlingua.server.settings import ServerSettings
 
-__all__ = ["Batcher", "Found"]
+__all__ = ["Batcher", "Found", "begin_request"]
 
 Found = tuple[str, tuple[str, ...], bool]
 """What a sentence became, the next best, and whether it was too long to be read whole.
@@ -30,8 +30,8 @@ thousand.
 _FIRST_RATE = 4_000.0
 """Characters a second that a model is taken to decode until that has been measured."""
 
-_LARGEST_SLICE = 4
-"""What part of the queue one request may take at once: a document of more is not refused, and does not make it full."""
+_SLICES = 4
+"""Of the queue one request takes one in so many at once: a document of more is not refused, and does not make it full."""
 
 _is_admitted: ContextVar[bool] = ContextVar("is_admitted", default=False)
 """Whether the request that is being answered was let in: it is not refused in the middle."""
@@ -189,7 +189,7 @@ class Batcher:
                 raise self.refusal()
             _is_admitted.set(True)
         found: list[Found] = []
-        for some in _slices(sentences, self._settings.max_waiting_chars // _LARGEST_SLICE):
+        for some in _slices(sentences, self._settings.max_waiting_chars // _SLICES):
             found += await self._wait_for(model, some, options)
         return found
 
@@ -295,6 +295,11 @@ def _slices(sentences: Sequence[str], most_chars: int) -> Iterator[Sequence[str]
 
 def _turn(waiting: _Waiting) -> int:
     return waiting.turn
+
+
+def begin_request() -> None:
+    """Have what is asked for from now on, in this context, be let in anew: a connection may bring several requests."""
+    _is_admitted.set(False)
 
 
 async def _tell(batch: _Batch) -> None:

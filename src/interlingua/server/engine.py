@@ -140,7 +140,7 @@ class Engine:
 
         Args:
             message: what is asked.
-            is_let_in: it is not refused, however much is asked.
+            is_let_in: it is part of a request that was let in, and not refused however much is asked.
 
         Raises:
             Refusal: the worker cannot do it, or too much is asked of it.

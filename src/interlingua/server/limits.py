@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from interlingua.server.batcher import begin_request
 from interlingua.server.log import tell_error, timestamp
 from interlingua.server.metrics import Metrics
 from interlingua.server.settings import ServerSettings
@@ -74,6 +75,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        begin_request()
         client = (scope.get("client") or ("", 0))[0]
         answer = _Answer(scope, send)
         self._clients[client] += 1

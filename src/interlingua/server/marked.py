@@ -148,7 +148,8 @@ async def _link(
     links: list[Links] = []
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):
         some = list(pairs[start : start + _PAIRS_AT_ONCE])
-        links += await engine.ask({"do": "align", "model": model.number, "pairs": some})
+        asked = {"do": "align", "model": model.number, "pairs": some}
+        links += await engine.ask(asked, is_let_in=True)
     return links
 
 

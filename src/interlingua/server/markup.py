@@ -27,7 +27,7 @@ __all__ = [
 
 _TAG = re.compile(
     r"<!--|<!\[CDATA\[|<\?|<!"
-    r"|<(?P<close>/)?(?P<name>[A-Za-z_][^\s/>\"'=<]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^>\"'<])*)>"
+    r"|<(?P<close>/)?(?P<name>[A-Za-z_][^\s/>\"'=<]*+)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^>\"'<])*+)>"
 )
 """A tag, or the beginning of what is none: a comment, text that is given as it is, an instruction, a declaration."""
 _ENDS = {"<!--": ("-->", ">"), "<![CDATA[": ("]]>", ">"), "<?": ("?>",), "<!": (">",)}

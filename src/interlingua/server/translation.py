@@ -71,7 +71,9 @@ async def find_corrections(
     asked = {"do": "find-corrections", "model": model.number, "texts": cores}
     return [
         None if told is None else text.replace(core, told, 1)
-        for text, core, told in zip(texts, cores, await engine.ask(asked), strict=True)
+        for text, core, told in zip(
+            texts, cores, await engine.ask(asked, is_let_in=True), strict=True
+        )
     ]
 
 

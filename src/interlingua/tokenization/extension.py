@@ -131,7 +131,8 @@ def _count_words(tokenizer: PieceTokenizer, texts: Iterable[str]) -> Counter[str
     is_bytes = tokenizer.spacing.byte_level
     runs: Counter[str] = Counter()
     for word, count in words.items():
-        for run in runs_of_one_class(from_byte_letters(word) if is_bytes else word):
+        plain, space = (from_byte_letters(word), " ") if is_bytes else (word, SPACE_MARK)
+        for run in runs_of_one_class(plain, space):
             runs[to_byte_letters(run) if is_bytes else run] += count
     return runs
 

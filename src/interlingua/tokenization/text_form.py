@@ -40,8 +40,6 @@ _AT_ONCE = 65_536
 _STAND_IN = "\udfff"
 """Takes the place of U+2581 in a text: it is no character, so neither a text nor a vocabulary holds it."""
 
-_SPACES = (" ", SPACE_MARK)
-
 _UNKNOWN_SURFACE = " \u2047 "
 """What an unknown id looks like in text, as in SentencePiece; our own encoding never makes one."""
 
@@ -256,16 +254,15 @@ def from_byte_letters(letters: str) -> str:
     return bytes(_BYTE_OF_LETTER[letter] for letter in letters).decode("utf-8", errors="replace")
 
 
-def runs_of_one_class(word: str) -> Iterator[str]:
-    """Cut between letters, digits and everything else, so that no piece mixes them; a space goes with what follows.
+def runs_of_one_class(word: str, space: str) -> Iterator[str]:
+    """Cut between letters, digits and everything else, so that no piece mixes them; ``space`` goes with what follows.
 
     A mark upon a letter is of the letter, such as the vowel signs of Indian scripts.
     """
     start = 0
     for place in range(1, len(word)):
         before, here = word[place - 1], word[place]
-        is_space = before in _SPACES
-        if not is_space and (here in _SPACES or _class_of(here) != _class_of(before)):
+        if before != space and (here == space or _class_of(here) != _class_of(before)):
             yield word[start:place]
             start = place
     yield word[start:]

@@ -209,7 +209,7 @@ def _train_byte_level(
     """Learn BPE over bytes; a space is the first byte of the word after it."""
     parts: Counter[str] = Counter()
     for word, count in words.items():
-        for part in runs_of_one_class(" " + word[:LONGEST_WORD]):
+        for part in runs_of_one_class(" " + word[:LONGEST_WORD], " "):
             parts[to_byte_letters(part)] += count
     parts = _most_frequent(parts, _MOST_WORDS["bpe"])
     alphabet = list(BYTE_ALPHABET)

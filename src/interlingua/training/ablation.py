@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -64,6 +65,10 @@ class Variant:
     name: str
     config: RunConfig
     part: str | None = None
+
+
+_TO_SAVE = 15.0
+"""Seconds that a run has to save and leave, of which it takes eight at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +230,21 @@ def train_variants(
                 for each in done:
                     each.result()
         except BrokenProcessPool as error:
+            telling.close()
+            for (
+                process
+            ) in multiprocessing.active_children():  # a broken pool waits for them for ever
+                process.join(_TO_SAVE)
+                process.kill()
             raise TrainingError(
                 f"{output}: the system ended a run, mostly for want of memory; the same command goes on, and --training.threads "
                 f"{num_cores()} has one run at a time"
             ) from error
         finally:
             telling.close()  # whoever still trains, as a run failed or all are to stop, saves and leaves
-    for each in running:
-        each.result()  # a run that could not save as it stopped says so
+    with suppress(BrokenProcessPool):  # one that took too long to stop has saved, and was ended
+        for each in running:
+            each.result()  # a run that could not save as it stopped says so
     if stop():
         return [], stop.number
     return [_read(run, steps) for run in runs], None

@@ -29,6 +29,7 @@ from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
 from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.requests.confidence import CALIBRATION
 from interlingua.training.adapting import restrict
 from interlingua.training.borrowed_encoder import take_encoder
 from interlingua.training.comparison import (
@@ -57,7 +58,7 @@ from interlingua.training.resuming import (
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.saved_form import SavedForm
 from interlingua.training.starting import Start, check_is_still_there, take_weights
-from interlingua.training.stopping import StopSignal, listen_for_stop
+from interlingua.training.stopping import PERFECT_VALIDATIONS, StopSignal, listen_for_stop
 from interlingua.training.validation import Validation, Validator, read_validation
 from interlingua.training.word_vectors import take_word_vectors
 from interlingua.training.workers import ALONE, Workers, join_workers
@@ -229,7 +230,7 @@ class _Run:
                 reason, differences = self._train(log, stop)
                 ending.enter_context(stop.last_words())
             if self.trainer.state.step == begun and not stop():
-                reason += f" (as it was before: nothing is left to train; {_ways_on(self.prepared.config)})"
+                reason += f" (as it was before: nothing is left to train; {self._ways_on()})"
             self.progress.say(f"{reason}; the model is in {self.folder.model}")
         return TrainResult(
             run_dir=self.folder.path,
@@ -244,6 +245,14 @@ class _Run:
             differences=differences,
             worker=self.workers.rank,
         )
+
+    def _ways_on(self) -> str:
+        """Say how to go on all the same."""
+        if self.trainer.best.perfect >= PERFECT_VALIDATIONS:
+            return "--fresh starts anew"
+        limits = ("steps", "epochs", "minutes")
+        names = [name for name in limits if getattr(self.prepared.config.training, name)]
+        return f"larger training.{', '.join([*names, 'patience'])} would go on, --fresh starts anew"
 
     def _validation(self) -> Validation | None:
         """Return that of the model in the folder, as far as it is known."""
@@ -327,7 +336,8 @@ class _Run:
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
             if self.workers.is_first and self.trainer.best.bleu >= 0:  # else none was validated
                 self._mend_model()
-                keep_decoding(self.folder.model, self.prepared.config.decoding)
+                decoding = self.prepared.config.decoding
+                keep_decoding(self.folder.model, decoding, fitted=[CALIBRATION])
         elif self.prepared.start:
             self._take_start(self.prepared.start)
         elif self.prepared.word_vectors:
@@ -520,13 +530,6 @@ class _Run:
     ) -> None:
         self.last = validation or self.last
         self.saved.write(weights, validation, made_of)
-
-
-def _ways_on(config: RunConfig) -> str:
-    """Say how to go on all the same."""
-    limits = ("steps", "epochs", "minutes")
-    names = [name for name in limits if getattr(config.training, name)]
-    return f"larger training.{', '.join([*names, 'patience'])} would go on, --fresh starts anew"
 
 
 def _made_of(step: int) -> str:

@@ -97,7 +97,7 @@ class RunFolder:
             )
         busy = TrainingError(
             f"{self.path}: another process is training in this folder; "
-            "wait for it, or choose another --run-dir"
+            "wait for it, or name another run"
         )
         with hold_folder(self.path, busy=busy, remedy="choose another --run-dir"):
             for place in (self.path, self.corpus, self.start, self.shards, self.checkpoints):

@@ -14,7 +14,7 @@ from typing import Any
 from interlingua.errors import InterlinguaError
 from interlingua.training.validation import Validation
 
-__all__ = ["BestSoFar", "StopSignal", "listen_for_stop"]
+__all__ = ["PERFECT_VALIDATIONS", "BestSoFar", "StopSignal", "listen_for_stop"]
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, what a system sends that shuts down, and what a terminal that is closed leaves."""

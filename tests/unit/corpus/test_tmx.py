@@ -71,7 +71,8 @@ def test_an_encoding_that_the_parser_does_not_know_is_read_all_the_same(
     ("encoding", "data", "told"),
     [
         ("foo", b"x", "names the encoding foo, which is not known"),
-        ("hex", b"x", "is not hex, the encoding that the first line names"),
+        ("hex", b"x", "names the encoding hex, which is not known"),
+        ("rot13", b"x", "names the encoding rot13, which is not known"),
         ("Shift_JIS", b"\x81\xff", "is not Shift_JIS"),
         ("utf-16", b"x", "is not XML"),
     ],
