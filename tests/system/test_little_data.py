@@ -276,6 +276,8 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     # What an unfinished training reads is not filtered anew under it.
     Path("more/round-1/reverse/run").mkdir()
     assert main(TURNS.split()) == 2
+    assert "was begun with --mono-source = first.reverse" in capsys.readouterr().err
+    assert main(first.replace("--keep 0.9", "--keep 1").split()) == 2
     assert (
         "more/round-1/reverse/run: this training was begun with --keep 0.9"
         in capsys.readouterr().err

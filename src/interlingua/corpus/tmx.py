@@ -131,7 +131,7 @@ class _Memory:
         found = _DECLARED.match(first)
         told = found[1].decode("ascii") if found else ""
         try:
-            b"".decode(told or "utf-8")  # which no codec does that is of no text
+            "".encode(told or "utf-8")  # which no codec does that is of no text
             codec = codecs.lookup(told or "utf-8")
             decoder = codec.incrementaldecoder("strict")
         except (LookupError, TypeError) as error:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError
 from interlingua.interop.proof import Output, Runtime, Sentence
+from interlingua.interop.tokenizer_json import write_tokenizer_json
 from interlingua.interop.transformer_only import transformer_of
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.decoder import DecoderLayer
@@ -23,6 +24,8 @@ from interlingua.model.embeddings import TokenEmbedding
 from interlingua.model.encoder import EncoderLayer
 from interlingua.model.feed_forward import FeedForward
 from interlingua.model.positions import LearnedPositions, SinusoidalPositions
+from interlingua.tokenization.renumbered import RenumberedTokenizer
+from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.tagged import TaggedTokenizer
 
 __all__ = ["NEVER_WRITTEN", "PACKAGES", "PRECISIONS", "PROGRAM", "runtime", "usage", "write"]
@@ -40,6 +43,9 @@ PRECISIONS: Mapping[str, float] = {
 }
 PACKAGES: tuple[str, ...] = ("ctranslate2",)
 NEVER_WRITTEN = False
+
+CUT, JOIN = "cut.json", "join.json"
+"""What other programs cut the source and join the target with, where our own file is none that they know."""
 
 _ACTIVATIONS = {"relu": 0, "swish": 2, "swiglu": 2, "gelu": 3}
 """CTranslate2's numbers; swiglu is swish with a second matrix beside it."""
@@ -82,6 +88,11 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     spec.optimize(quantization=None if quantization == "float32" else quantization)
     spec.save(str(folder))
     loaded.tokenizers.save(folder)
+    if isinstance(
+        loaded.tokenizers.source, RenumberedTokenizer
+    ):  # whose own file nobody else reads
+        write_tokenizer_json(folder / CUT, loaded.tokenizers.source)
+        write_tokenizer_json(folder / JOIN, loaded.tokenizers.target)
 
 
 def runtime(folder: Path) -> Runtime:
@@ -114,11 +125,15 @@ def usage(loaded: LoadedModel, folder: Path) -> str:
         "tokenizer.json" if one else f"{side}_tokenizer.json" for side in ("source", "target")
     )
     source = loaded.tokenizers.source
-    first = (
-        f" The first token of every source is `{source.tag}`."
-        if isinstance(source, TaggedTokenizer)
-        else ""
-    )
+    tag = ""
+    if isinstance(source, TaggedTokenizer):
+        tag = source.tag
+    elif isinstance(source, RenumberedTokenizer):
+        reads, writes, tag = CUT, JOIN, source.default_tag
+    first = f" The first token of every source is `{tag}`." if tag else ""
+    if isinstance(source, SubwordNmtTokenizer):
+        return f"""With [CTranslate2](https://opennmt.net/CTranslate2/), which takes and gives tokens. Those of this model are made by merges of subword-nmt: `interlingua tokenize FOLDER` cuts
+text into them, as that program's `apply-bpe` does.{first}"""
     return f"""With [CTranslate2](https://opennmt.net/CTranslate2/), which takes and gives tokens, and Hugging Face's `tokenizers`, which cuts and joins them:
 
     import ctranslate2

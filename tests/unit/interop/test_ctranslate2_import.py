@@ -5,6 +5,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -115,6 +116,35 @@ def test_a_folder_that_the_converter_made_of_opus_translates_as_there(
         assert [target.tokens(each.ids) for each in found] == [
             each.hypotheses[0] for each in wanted
         ]
+
+
+@pytest.mark.parametrize("target_tag", [None, "fra"])
+def test_what_the_card_of_a_copy_says_of_an_imported_model_can_be_done(
+    tmp_path: Path, target_tag: str | None
+) -> None:
+    pytest.importorskip("tokenizers")
+    opus = make_marian_folder(
+        tmp_path / "opus", **({"tags": (">>fra<<", ">>ron<<")} if target_tag else {})
+    )
+    import_model(opus, tmp_path / "ours", **LANGUAGES, target_tag=target_tag)
+    export_model(tmp_path / "ours", tmp_path / "out", format_name="ctranslate2", is_proved=False)
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    lines = [line[4:] for line in card.splitlines() if line.startswith("    ")]
+    source = Translator.load(tmp_path / "ours", device="cpu").tokenizers.source
+    # What a vocabulary lacks is unknown here, and cut into smaller pieces there.
+    known = [text for text in ENGLISH if source.unknown_id not in source.encode(text).ids]
+    assert known
+    for text in known:
+        code = (
+            "\n".join(lines).replace("FOLDER", str(tmp_path / "out")).replace('"TEXT"', repr(text))
+        )
+        names: dict[str, Any] = {}
+        exec(code.partition("(found,)")[0], names)  # the model is too small to be searched freely
+        join = names["join"]
+        wanted = source.tokens(source.encode(text).ids)
+        assert names["tokens"] == (wanted[1:] if target_tag else wanted)
+        assert None not in [join.token_to_id(token) for token in names["tokens"]]
+    assert (f"is `>>{target_tag}<<`" in card) == bool(target_tag)
 
 
 def test_a_folder_without_a_tokenizer_says_what_to_put_there(

@@ -34,7 +34,7 @@ class Corrected:
         self.asked += sentences
         return [(sentence, [], False) for sentence in sentences]
 
-    async def ask(self, asked: dict[str, Any]) -> list[str | None]:
+    async def ask(self, asked: dict[str, Any], *, is_let_in: bool) -> list[str | None]:
         """Return what was told of each text."""
         return [TOLD.get(text) for text in asked["texts"]]
 
