@@ -80,7 +80,7 @@ def make_lines(words: list[str], count: int) -> list[str]:
 
 def disturb(command: list[str], folder: Path) -> int:
     """Start, kill a worker after the first part, end the command after some more; return how many parts are kept."""
-    parts = folder / "out" / ".interlingua" / "text"
+    parts = folder / "out" / ".interlingua" / "text.parts"
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     wait_for(parts, 1, process)
     victim = workers()[0]
