@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -114,22 +116,33 @@ def test_values_are_compared_in_the_order_given_and_each_alone(
     assert "vocabulary" in head
 
 
-def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    output = tmp_path / "ablation"
+def one_part_less(folder: Path, output: Path, *, steps: int) -> list[str]:
+    command = ["ablate", *write_pairs(folder), "--output", str(output), *SMALL]
+    return [*command, "--parts", "positions", "--seeds", "1", "--steps", str(steps)]
+
+
+@contextmanager
+def under_way(command: list[str], output: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Start a command, and go on when its first run has learnt something."""
     interlingua = str(Path(sys.executable).with_name("interlingua"))
-    command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
-    command += ["--parts", "positions", "--seeds", "1", "--steps", "600"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as stopped:
+    with subprocess.Popen([interlingua, *command], stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
         while not [*output.glob("runs/*/metrics.jsonl")]:
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        yield process
+
+
+def test_sigterm_stops_the_runs_side_by_side_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    output = tmp_path / "ablation"
+    command = one_part_less(tmp_path, output, steps=600)
+    with under_way(command, output) as stopped:
         stopped.send_signal(signal.SIGTERM)
         _, told = stopped.communicate(timeout=60)  # ends when no process holds the pipe any more
     assert (stopped.returncode, "Traceback" in told) == (128 + signal.SIGTERM, False)
     assert not (output / "table.md").exists()
     assert [*output.glob("runs/*/checkpoints/step-*")]
-    assert main(command[1:]) == 0
+    assert main(command) == 0
     assert (output / "table.md").exists()
 
 
@@ -166,14 +179,7 @@ def test_a_value_that_is_given_twice_is_trained_once(
 
 def test_a_run_that_the_system_ends_is_told_in_one_line(tmp_path: Path) -> None:
     output = tmp_path / "ablation"
-    interlingua = str(Path(sys.executable).with_name("interlingua"))
-    command = [interlingua, "ablate", *write_pairs(tmp_path), "--output", str(output), *SMALL]
-    command += ["--parts", "positions", "--seeds", "1", "--steps", "60000"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as ended:
-        deadline = time.monotonic() + 120
-        while not [*output.glob("runs/*/metrics.jsonl")]:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    with under_way(one_part_less(tmp_path, output, steps=60_000), output) as ended:
         children = Path(f"/proc/{ended.pid}/task/{ended.pid}/children").read_text().split()
         for child in children:
             if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
