@@ -62,6 +62,13 @@ def main() -> None:
     parser.add_argument("--student-minutes", type=float, default=80.0)
     parser.add_argument("--updates", type=int, help="of each training, to try the script out")
     parser.add_argument("--student", default="6-2")
+    parser.add_argument("--width", type=int, help="of the student, else half its teacher's")
+    parser.add_argument("--beam", type=int, default=1, help="that student and control search with")
+    parser.add_argument(
+        "--references",
+        action="store_true",
+        help="the student learns the references as well as what its teacher wrote",
+    )
     parser.add_argument("--lines", type=int, default=29_000, help="training pairs that are used")
     parser.add_argument("--threads", type=int, default=2)
     flags = parser.parse_args()
@@ -81,18 +88,26 @@ def main() -> None:
         student=flags.student,
         minutes=flags.student_minutes,
         updates=flags.updates,
+        width=flags.width,
+        references=flags.references or None,
     )
     run(
         *("distill", *map(str, teachers), *text),
         *("--output", str(place / "distilled"), "--student", flags.student),
         *("--threads", str(flags.threads)),
+        *(("--width", str(flags.width)) if flags.width else ()),
     )
     config = str(place / "distilled/student.toml")
     options = f"{common} {STUDENT} {length_flags(flags.student_minutes, flags.updates)}"
-    run("train", config, "--run-dir", str(place / "student"), *options.split())
+    both: list[str] = []
+    if flags.references:
+        for side, code in (("source", "en"), ("target", "de")):
+            both += [f"--{side}", str(place / f"distilled/distilled.{code}")]
+            both += [str(place.parent / f"train.{code}")]
+    run("train", config, *both, "--run-dir", str(place / "student"), *options.split())
     run("train", config, *text, "--run-dir", str(place / "control"), *options.split())
     systems = {"teacher": teachers[0], "student": place / "student", "control": place / "control"}
-    good = tell(systems, data / TEST)
+    good = tell(systems, data / TEST, flags.beam)
     export(systems["student"], place / "exports")
     sys.exit(0 if good else 1)
 
@@ -106,7 +121,7 @@ def export(model: Path, place: Path) -> None:
         print(run("export", str(model), *what).output)
 
 
-def tell(systems: dict[str, Path], test: Path) -> bool:
+def tell(systems: dict[str, Path], test: Path, beam_of_students: int) -> bool:
     """Print BLEU, size and time of each model in float32 and int8; tell whether the student is what is wanted, and better than
     the same model that learnt from people."""
     sources, reference = read_lines(test.with_suffix(".en")), read_lines(test.with_suffix(".de"))
@@ -114,7 +129,7 @@ def tell(systems: dict[str, Path], test: Path) -> bool:
     for name, model in systems.items():
         sizes[name] = (model / "model/model.safetensors").stat().st_size
         for dtype in PRECISIONS:
-            beam = 4 if name == "teacher" else 1
+            beam = 4 if name == "teacher" else beam_of_students
             outputs[name, dtype], seconds[name, dtype] = decode(model, sources, dtype, beam)
     # The teacher as the student searches, to part what is searched from what is computed.
     for dtype in PRECISIONS:
