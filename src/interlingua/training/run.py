@@ -415,9 +415,7 @@ class _Run:
         """Begin with the weights of another model, which are then validated before anything is learnt, or with its encoder."""
         trainer = self.trainer
         if start.is_whole:
-            if (
-                self.workers.is_first
-            ):  # what another model said, with which a run was begun that came to nothing
+            if self.workers.is_first:  # of another model, perhaps, with which a run came to nothing
                 (self.folder.start / OUTPUTS).unlink(missing_ok=True)
             take_weights(trainer.model, start, self.prepared.tokenizers, self.build_model)
             trainer.state = replace(trainer.state, validated=-1)
