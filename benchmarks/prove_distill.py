@@ -37,9 +37,11 @@ TEACHER = (
     "--training.peak-learning-rate 0.0007"
 )
 STUDENT = (
-    "--model.dropout 0.1 --training.schedule linear --training.warmup-steps 1000 "
+    "--model.dropout 0.3 --training.schedule linear --training.warmup-steps 1000 "
     "--training.peak-learning-rate 0.002"
 )
+"""As the recipe for this text has it. With a dropout of 0.1 the loss on the validation text rose from the 12th epoch on, and from the 17th
+where people taught."""
 PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
 EXPORTS = (
     ("ctranslate2", "float32"),
