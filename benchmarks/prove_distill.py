@@ -62,6 +62,11 @@ def main() -> None:
     parser.add_argument("--teacher", type=Path, nargs="*", help="models that are trained already")
     parser.add_argument("--minutes", type=float, default=240.0, help="of training the teacher")
     parser.add_argument("--student-minutes", type=float, default=80.0)
+    parser.add_argument(
+        "--student-updates",
+        type=int,
+        help="of student and control instead: the same on a busy machine",
+    )
     parser.add_argument("--updates", type=int, help="of each training, to try the script out")
     parser.add_argument("--student", default="6-2")
     parser.add_argument("--width", type=int, help="of the student, else half its teacher's")
@@ -88,8 +93,8 @@ def main() -> None:
         place,
         teacher="-".join(weights_sha256(each)[:8] for each in teachers),
         student=flags.student,
-        minutes=flags.student_minutes,
-        updates=flags.updates,
+        minutes=None if flags.student_updates else flags.student_minutes,
+        updates=flags.student_updates or flags.updates,
         width=flags.width,
         references=flags.references or None,
     )
@@ -100,7 +105,10 @@ def main() -> None:
         *(("--width", str(flags.width)) if flags.width else ()),
     )
     config = str(place / "distilled/student.toml")
-    options = f"{common} {STUDENT} {length_flags(flags.student_minutes, flags.updates)}"
+    length = length_flags(flags.student_minutes, flags.updates)
+    if flags.student_updates:
+        length = f"--training.steps {flags.student_updates}"
+    options = f"{common} {STUDENT} {length}"
     both: list[str] = []
     if flags.references:
         for side, code in (("source", "en"), ("target", "de")):
