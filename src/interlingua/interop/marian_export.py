@@ -4,7 +4,6 @@ What is the paper's model here is the paper's model there, but for the order of 
 the tokenizer: SentencePiece models cut, ``vocab.json`` numbers. ``tokenizer.json``, which transformers.js reads, holds both.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.errors import ExportError, TokenizerError
 from interlingua.interop.marian_layout import FINAL_BIAS, POSITIONS, correspondence, half_and_half
+from interlingua.interop.marian_words import model_words, search_words, write_words
 from interlingua.interop.proof import Output, Runtime, Sentence
 from interlingua.interop.tokenizer_json import write_tokenizer_json
 from interlingua.interop.transformer_only import transformer_of
@@ -47,14 +47,14 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
     separate = vocabularies[0] != vocabularies[1]
     for side, model in zip(("source", "target"), models, strict=True):
         (folder / f"{side}.spm").write_bytes(model)
-    _write_json(folder / "vocab.json", vocabularies[0])
+    write_words(folder / "vocab.json", vocabularies[0])
     if separate:
-        _write_json(folder / "target_vocab.json", vocabularies[1])
+        write_words(folder / "target_vocab.json", vocabularies[1])
     if not separate:
         write_tokenizer_json(folder / SHARED_NAME, loaded.tokenizers.source)
-    _write_json(folder / "tokenizer_config.json", _tokenizer_config(loaded, separate))
-    _write_json(folder / "config.json", _config(loaded, quantization))
-    _write_json(folder / "generation_config.json", _generation_config(loaded))
+    write_words(folder / "tokenizer_config.json", _tokenizer_config(loaded, separate))
+    write_words(folder / "config.json", _config(loaded, quantization))
+    write_words(folder / "generation_config.json", _search(loaded))
     dtype = getattr(torch, quantization)
     tensors = {name: tensor.to(dtype) for name, tensor in _tensors(loaded).items()}
     (folder / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
@@ -150,64 +150,27 @@ def _tensors(loaded: LoadedModel) -> dict[str, Tensor]:
 
 
 def _config(loaded: LoadedModel, quantization: str) -> dict[str, Any]:
-    a, source, target = (
-        transformer_of(loaded).architecture,
-        loaded.tokenizers.source,
-        loaded.tokenizers.target,
-    )
-    sides = {
-        f"{side}_{name}": value
-        for side, layers in (("encoder", a.encoder_layers), ("decoder", a.decoder_layers))
-        for name, value in (
-            ("layers", layers),
-            ("attention_heads", a.heads),
-            ("ffn_dim", a.d_ff),
-            ("layerdrop", 0.0),
-        )
-    }
+    a = transformer_of(loaded).architecture
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
-        "is_encoder_decoder": True,
-        "vocab_size": source.vocabulary_size,
-        "decoder_vocab_size": target.vocabulary_size,
-        "share_encoder_decoder_embeddings": a.tie == "three-way",
+        **model_words(loaded),
         "tie_word_embeddings": a.tie != "none",
-        "d_model": a.d_model,
-        **sides,
-        "activation_function": a.activation,
+        "encoder_layerdrop": 0.0,
+        "decoder_layerdrop": 0.0,
         "dropout": a.dropout,
         "attention_dropout": a.attention_dropout,
         "activation_dropout": a.activation_dropout,
         "init_std": 0.02,
-        "max_position_embeddings": a.max_positions,
-        "scale_embedding": True,
         "static_position_embeddings": True,
-        "normalize_before": False,
         "normalize_embedding": False,
         "add_final_layer_norm": False,
-        "pad_token_id": target.pad_id,
-        "eos_token_id": target.end_id,
-        "bos_token_id": target.begin_id,
-        "decoder_start_token_id": target.begin_id,
         "forced_eos_token_id": None,
         "dtype": quantization,
     }
 
 
-def _generation_config(loaded: LoadedModel) -> dict[str, Any]:
-    target = loaded.tokenizers.target
-    never = sorted({target.pad_id, target.begin_id} - {target.end_id})
-    return {
-        "bad_words_ids": [[number] for number in never],
-        "bos_token_id": target.begin_id,
-        "decoder_start_token_id": target.begin_id,
-        "eos_token_id": target.end_id,
-        "pad_token_id": target.pad_id,
-        "max_length": loaded.max_length,
-        "num_beams": loaded.decoding.beam_size,
-        "length_penalty": loaded.decoding.length_penalty,
-    }
+def _search(loaded: LoadedModel) -> dict[str, Any]:
+    decoding = loaded.decoding
+    return search_words(loaded, decoding.beam_size) | {"length_penalty": decoding.length_penalty}
 
 
 def _tokenizer_config(loaded: LoadedModel, separate: bool) -> dict[str, Any]:
@@ -250,7 +213,3 @@ def _translate(
         text = tokenizer.decode(kept, skip_special_tokens=True)
         outputs.append(Output(tokens, score, text))
     return outputs
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -19,6 +19,7 @@ from typing import Any
 
 from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.errors import ExportError
+from interlingua.interop.marian_words import model_words, search_words, write_words
 from interlingua.interop.proof import Output, Runtime, Sentence
 from interlingua.interop.tokenizer_json import is_one_for_readers, write_tokenizer_json
 from interlingua.interop.transformer_only import transformer_of
@@ -55,9 +56,9 @@ def write(loaded: LoadedModel, folder: Path, quantization: str) -> None:
         onnx.save(
             decoder_graph(transformer_of(loaded), kind, int8), graphs / f"{kind}{suffix}.onnx"
         )
-    _write(folder / "config.json", _config(loaded))
-    _write(folder / "generation_config.json", _generation(loaded))
-    _write(folder / "tokenizer_config.json", _tokenizer_config(loaded))
+    write_words(folder / "config.json", _config(loaded))
+    write_words(folder / "generation_config.json", _search(loaded))
+    write_words(folder / "tokenizer_config.json", _tokenizer_config(loaded))
     pair = loaded.tokenizers
     if is_one_for_readers(pair):
         write_tokenizer_json(folder / SHARED_NAME, pair.source)
@@ -145,52 +146,18 @@ def _refuse(loaded: LoadedModel) -> None:
 
 
 def _config(loaded: LoadedModel) -> Json:
-    a, pair = transformer_of(loaded).architecture, loaded.tokenizers
+    source = loaded.tokenizers.source
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
-        "is_encoder_decoder": True,
-        "d_model": a.d_model,
-        "encoder_layers": a.encoder_layers,
-        "decoder_layers": a.decoder_layers,
-        "encoder_attention_heads": a.heads,
-        "decoder_attention_heads": a.heads,
-        "encoder_ffn_dim": a.d_ff,
-        "decoder_ffn_dim": a.d_ff,
-        "activation_function": a.activation,
-        "normalize_before": a.norm == "pre",
-        "max_position_embeddings": a.max_positions,
-        "scale_embedding": True,
-        "share_encoder_decoder_embeddings": a.tie == "three-way",
-        "vocab_size": pair.source.vocabulary_size,
-        "decoder_vocab_size": pair.target.vocabulary_size,
-        "source_pad_token_id": pair.source.pad_id,  # these two are ours: the file of a tokenizer tells no special symbols
-        "source_eos_token_id": pair.source.end_id,
-        **_symbols(loaded),
+        **model_words(loaded),
+        # These two are ours: the file of a tokenizer tells no special symbols.
+        "source_pad_token_id": source.pad_id,
+        "source_eos_token_id": source.end_id,
     }
 
 
-def _symbols(loaded: LoadedModel) -> Json:
-    target = loaded.tokenizers.target
-    return {
-        "pad_token_id": target.pad_id,
-        "bos_token_id": target.begin_id,
-        "eos_token_id": target.end_id,
-        "decoder_start_token_id": target.begin_id,
-    }
-
-
-def _generation(loaded: LoadedModel) -> Json:
+def _search(loaded: LoadedModel) -> Json:
     """Say how to search; there is one beam, because transformers.js has no more."""
-    target = loaded.tokenizers.target
-    never = sorted({target.pad_id, target.begin_id} - {target.end_id})
-    return {
-        **_symbols(loaded),
-        "bad_words_ids": [[number] for number in never],
-        "max_length": loaded.max_length,
-        "num_beams": 1,
-        "do_sample": False,
-    }
+    return search_words(loaded, beam_size=1) | {"do_sample": False}
 
 
 def _tokenizer_config(loaded: LoadedModel) -> Json:
@@ -206,7 +173,3 @@ def _tokenizer_config(loaded: LoadedModel) -> Json:
         "model_max_length": loaded.max_length,
         "clean_up_tokenization_spaces": False,
     }
-
-
-def _write(path: Path, content: Json) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
