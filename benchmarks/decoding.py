@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peer_environments import TORCH, environment_of
 from prove_commands import corpora, describe_machine, has_bfloat16, record, spread
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 PACKAGES = {
     "ctranslate2": ("ctranslate2==4.8.5", "tokenizers"),
-    "transformers": ("torch==2.13.0", "transformers==5.23.0", "sentencepiece"),
+    "transformers": (TORCH, "transformers==5.23.0", "sentencepiece"),
 }
 NEAR = 0.8
 """A way that is slower than this share of the best that it is chosen with in the first round is not run again."""
@@ -131,7 +132,10 @@ def main() -> None:
     machine = describe_machine()
     print(machine, flush=True)
     rows = [row for row in ROWS if not arguments.rows or row.name in arguments.rows]
-    pythons = {name: environment_of(name) for name in PACKAGES}
+    pythons = {
+        name: environment_of(name, packages, ROOT / ".benchmarks" / f"search-{name}")
+        for name, packages in PACKAGES.items()
+    }
     with tempfile.TemporaryDirectory() as scratch:
         models = {
             name: make_model(name, Path(scratch), arguments.trained)
@@ -169,20 +173,6 @@ def _read_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
-
-
-def environment_of(name: str) -> Path:
-    """Return the Python of a peer's own environment, made when it is not there."""
-    folder = ROOT / ".benchmarks" / f"search-{name}"
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        print(f"installing {name} ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", *PACKAGES[name]], check=True
-        )
-        (folder / ".ready").touch()
-    return python
 
 
 def make_model(name: str, scratch: Path, trained: Path) -> dict[str, Path]:

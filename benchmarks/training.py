@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
+from peer_environments import TORCH, environment_of
 from peers.harness import SIZES
 from prove_commands import corpora, describe_machine, has_bfloat16, record
 from training_rows import (
@@ -36,9 +35,6 @@ from training_rows import (
     ROWS,
     ROWS_OF_A_CARD,
     SMALL_CARD,
-    TORCH,
-    TORCH_OF_CPU,
-    Peer,
     Row,
 )
 from training_systems import System, SystemFailed
@@ -259,31 +255,11 @@ def pythons_of_peers(device: str) -> dict[str, Path]:
     if device == "cuda":
         here = Path(sys.executable)
         return {name: here for name, peer in PEERS.items() if peer.computes_on_card}
-    return {name: environment_of(name, peer, ROOT / ".benchmarks") for name, peer in PEERS.items()}
-
-
-def environment_of(name: str, peer: Peer, place: Path) -> Path:
-    """Return the Python of a peer's own environment, made if it is not there, and changed if other packages are named now."""
-    folder = place / peer.script.removesuffix(".py")
-    python, ready = folder / "bin" / "python", folder / ".ready"
-    packages = (TORCH, *peer.packages)
-    wanted = "".join(f"{package}\n" for package in packages)
-    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
-        tell(f"installing {name} and {TORCH}{size_of_torch()} ...")
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
-        ready.write_text(wanted, encoding="utf-8")
-    return python
-
-
-def size_of_torch() -> str:
-    """Say what installing torch takes on Linux, and how to take the build for processors where this Python has that."""
-    if not sys.platform.startswith("linux"):
-        return ""
-    size = ", which from PyPI is the build for CUDA, several GB"
-    if torch.__version__.endswith("+cpu"):
-        size += f"; this Python's is not: PIP_EXTRA_INDEX_URL={TORCH_OF_CPU} takes the same"
-    return size
+    place = ROOT / ".benchmarks"
+    return {
+        name: environment_of(name, (TORCH, *peer.packages), place / Path(peer.script).stem)
+        for name, peer in PEERS.items()
+    }
 
 
 def system_of(

@@ -16,8 +16,6 @@ class Peer:
     """Whether it counts on a graphics card, where transformers alone is asked for."""
 
 
-TORCH = "torch==2.13.0"
-TORCH_OF_CPU = "https://download.pytorch.org/whl/cpu"
 PEERS = {
     "transformers MarianMTModel": Peer(
         "marian.py",

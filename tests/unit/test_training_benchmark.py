@@ -280,7 +280,7 @@ def test_the_record_names_the_command() -> None:
 def test_a_changed_package_is_installed_and_the_same_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from training import TORCH, Peer, environment_of
+    from peer_environments import TORCH, environment_of
 
     installed: list[list[str]] = []
 
@@ -292,7 +292,7 @@ def test_a_changed_package_is_installed_and_the_same_is_not(
 
     monkeypatch.setattr(subprocess, "run", run)
     for package in ("joeynmt==2", "joeynmt==2", "joeynmt==3"):
-        python = environment_of("JoeyNMT", Peer("joey.py", (package,), ("fp32",)), tmp_path)
+        python = environment_of("JoeyNMT", (TORCH, package), tmp_path / "joey")
         assert python == tmp_path / "joey" / "bin" / "python"
     assert installed == [[TORCH, "joeynmt==2"], [TORCH, "joeynmt==3"]]
     assert f"installing JoeyNMT and {TORCH}" in capsys.readouterr().err

@@ -104,11 +104,6 @@ class Engine:
         """Whether there is a worker that takes questions."""
         return self._process is not None and not self._stopping
 
-    @property
-    def worker_id(self) -> int | None:
-        """The process id of the worker, while there is one."""
-        return None if self._process is None else self._process.pid
-
     async def start(self) -> None:
         """Start the worker and wait until it has its models.
 
