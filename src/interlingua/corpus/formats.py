@@ -253,15 +253,15 @@ def _find_columns(
         places = int(columns[0]) - 1, int(columns[1]) - 1
         if min(places) < 0 or max(places) >= len(heading):
             raise CorpusError(
-                f"{packed.name}, line 1: has {len(heading)} columns, and corpus.columns asks for "
-                f"{columns[0]} and {columns[1]}; they count from 1"
+                f"{packed.name}, line 1: has {len(heading)} columns, and columns "
+                f"{columns[0]} and {columns[1]} are asked for; they count from 1"
             )
         return places, len(heading), first
     for name in columns:
         if name not in heading:
             raise CorpusError(
                 f"{packed.name}, line 1: has no column {name}; it has {', '.join(heading[:8])}: "
-                "correct corpus.columns, or give numbers, 1,2"
+                "name two of these, or give numbers, 1,2"
             )
     return (heading.index(columns[0]), heading.index(columns[1])), len(heading), None
 
@@ -271,7 +271,7 @@ def _wrong_width(
 ) -> str:
     found = f"{packed.name}, line {packed.line:,}: has {len(row)} column{'s' * (len(row) != 1)}, not {width}"
     if columns is None and packed.line == 1 and len(row) > 2:
-        return f"{found}; say which two hold source and target: --corpus.columns 1,2"
+        return f"{found}; say which two hold source and target: {_flag('1,2')}"
     return f"{found}; source and target stand on one line with one tab between: correct or remove that line"
 
 
@@ -315,9 +315,14 @@ def _find_keys(
     else:
         has = f"a value of another kind, {str(found)[:20]}"
     raise CorpusError(
-        f"{where}: has {has}, and it cannot be told which is the source and which the target; say it: "
-        "--corpus.columns en,de (the two keys), or --source-lang en --target-lang de"
+        f"{where}: has {has}, and it cannot be told which is the source and which the target; name "
+        f"the two keys: {_flag('en,de')}, or --source-lang en --target-lang de"
     )
+
+
+def _flag(columns: str) -> str:
+    """Return what to type; commands that look at a corpus without a run have the shorter flag."""
+    return f"--corpus.columns {columns} (doctor, clean and split: --columns {columns})"
 
 
 def _text_at(found: Any, keys: tuple[str, ...], where: str) -> str:

@@ -115,9 +115,9 @@ def test_columns_of_a_table_are_chosen_by_number_or_by_heading(tmp_path: Path) -
         ("a\tb\tc\n", None, "line 1: has 3 columns, not 2; say which two hold source and target:"),
         ("a\tb\nc\td\te\n", None, "a.tsv, line 2: has 3 columns, not 2"),
         ("a\tb\tc\nd\te\n", ("1", "3"), "a.tsv, line 2: has 2 columns, not 3"),
-        ("a\tb\n", ("1", "3"), "line 1: has 2 columns, and corpus.columns asks for 1 and 3"),
+        ("a\tb\n", ("1", "3"), "line 1: has 2 columns, and columns 1 and 3 are asked for"),
         ("a\tb\n", ("0", "1"), "they count from 1"),
-        ("a\tb\n", ("ro", "b"), "line 1: has no column ro; it has a, b: correct corpus.columns"),
+        ("a\tb\n", ("ro", "b"), "line 1: has no column ro; it has a, b: name two of these"),
         ("", None, "a.tsv: is empty"),
         ("a\tb\n", ("a", "b"), "a.tsv: holds no pairs"),
         (b"a\tb\nc\t\xff\n", None, "a.tsv, line 2, byte 3"),
@@ -127,6 +127,14 @@ def test_a_wrong_table_is_refused(
     tmp_path: Path, text: str | bytes, columns: tuple[str, str] | None, words: str
 ) -> None:
     refused(tmp_path, "a.tsv", text, words, columns=columns)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.tsv", "a\tb\tc\n"), ("a.jsonl", '{"a": "x"}\n')])
+def test_whoever_must_name_columns_is_told_the_flag_of_every_command(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    for words in (": --corpus.columns ", " (doctor, clean and split: --columns "):
+        refused(tmp_path, name, text, words)
 
 
 @pytest.mark.parametrize(
