@@ -29,9 +29,9 @@ def clean(
     decodings, control characters, tags, spaces. The pairs that stay keep their order, and every byte that was not repaired.
 
     Args:
-        output: folder for two cleaned files of lines, dropped.tsv (dropped lines with the reasons) and repaired.jsonl
+        output: folder for two cleaned files of lines, dropped.tsv (line numbers of dropped pairs, and why) and repaired.jsonl
             (repaired lines before and after).
-        dropped: file for the dropped lines instead of dropped.tsv; also written in a dry run.
+        dropped: file for the numbers of dropped pairs instead of dropped.tsv; also written in a dry run.
         repaired: file for the repaired lines instead of repaired.jsonl; also written in a dry run.
         dry_run: tell what would go, and write no corpus.
         json: print the report as JSON.
