@@ -88,7 +88,7 @@ class RunFlags:
     keep_target: tuple[Path, ...] = ()
     """Its translation."""
     run_dir: str | None = None
-    """Folder of the run; by default runs/SOURCE-TARGET, by language."""
+    """Folder of the run; by default runs/SOURCE-TARGET, by language, with -tuned behind it after --init-from."""
     set: tuple[str, ...] = ()
     """SECTION.KEY=VALUE, any value of the configuration; --section.key VALUE is the same."""
 

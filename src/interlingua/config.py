@@ -354,7 +354,7 @@ class RunConfig(Section):
     """Everything that decides a run."""
 
     run_dir: Path | None = None
-    """Where the run lives (None: runs/SOURCE-TARGET)."""
+    """Where the run lives (None: runs/SOURCE-TARGET, with -tuned behind it after start.init_from)."""
     corpus: CorpusConfig = CorpusConfig()
     start: StartConfig = StartConfig()
     tokenization: TokenizationConfig = TokenizationConfig()
