@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interlingua.corpus.words import WITHOUT_SPACES
+
 __all__ = [
     "Piece",
     "are_placeholders_alone",
@@ -14,11 +16,14 @@ __all__ = [
     "split_at_placeholders",
 ]
 
+_OF_WORD = rf"[^\W{WITHOUT_SPACES}]"
+_LETTER = rf"[^\W\d_{WITHOUT_SPACES}]"
+"""What goes on with the word that it stands beside: a clause of a script without spaces would be one word with a number in it."""
 _ADDRESS = r"[^\s<>\"'{}|\\()]"
 _WIDTH = r"[-#0+]*(?:[1-9]\d*)?(?:\.\d+)?"  # a width does not begin with 0, so that the two halves share no sign
 _CONVERSION = rf"{_WIDTH}(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsa@]"
 _NAMED = rf"(?:\(\w+\)|\d+\$){_CONVERSION}|\{{\w+\}}"
-_CLOSE = rf"%|{_NAMED}|{_CONVERSION}(?![^\W_])"
+_CLOSE = rf"%|{_NAMED}|{_CONVERSION}(?!{_LETTER}|\d)"
 """What makes a format of a % right before it."""
 _APART = rf"{_WIDTH}[ds@]"
 """The same of a % that no word stands before; letters may follow ("%dpx")."""
@@ -31,7 +36,7 @@ _SIGNS = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u24c2\u3030\u303d\u3297\u3299"
 """Signs of text, which are emoji where U+FE0F says so."""
 _UPON = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """What changes the emoji before it: how it is drawn, the tone of a skin, which flag."""
-_OVER = r"(?!\w|[.,:/-]\d)"
+_OVER = rf"(?!{_OF_WORD}|[.,:/-]\d)"
 """Where neither letters nor digits go on: what is longer than a form allows has not this form."""
 _EARLY = rf"-[A-Za-z]+(?:\.\d+)+{_OVER}"
 """What a version that is not out yet has behind its numbers."""
@@ -41,7 +46,7 @@ _KINDS = {
         rf"(?:(?i:https?|ftp)://|(?i:www)\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*"
         r"(?:[^\s<>\"'{}|\\.,;:!?()\]]|(?<=\)))"
     ),
-    "email": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "email": rf"(?<!{_OF_WORD})(?<![.+-])(?:{_OF_WORD}|[.+-])+@(?:{_OF_WORD}|-)+(?:\.(?:{_OF_WORD}|-)+)+",
     "comment": (
         r"<!--.{0,500}?-->|<!\[CDATA\[.{0,500}?\]\]>|<![A-Za-z][^<>]*>|<\?.{0,500}?\?>"
         r"|<%.{0,500}?%>|\{%.{0,500}?%\}|\{#.{0,500}?#\}"
@@ -49,16 +54,17 @@ _KINDS = {
     "tag": r"</?[A-Za-z](?:(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*|[^<>]*)>",
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});",
     "variable": (
-        r"\{\{(?:[^{}]|\{\{[^{}]*\}\}|\{[^{}]*\})*\}\}|\$\{[^{}]+\}|(?<!\w)\$[A-Za-z_]\w*"
+        r"\{\{(?:[^{}]|\{\{[^{}]*\}\}|\{[^{}]*\})*\}\}|\$\{[^{}]+\}"
+        rf"|(?<!{_OF_WORD})\$[A-Za-z_]{_OF_WORD}*"
         r"|\{[\w.]*(?:\[[\w-]*\][\w.]*)*(?:![rsa])?(?::[^{}\s]*)?\}"
     ),
-    "format": rf"%(?:{_NAMED})|(?<!\w)%{_APART}|%(?:{_CLOSE})",
+    "format": rf"%(?:{_NAMED})|(?<!{_OF_WORD})%{_APART}|%(?:{_CLOSE})",
     "emoji": (
         "[0-9#*]\ufe0f?\u20e3"
         "|[\U0001f1e6-\U0001f1ff]{2}"
         f"|(?:(?:[{_EMOJI}]|[{_SIGNS}](?=\ufe0f))[{_UPON}]*\u200d?)+"
     ),
-    "code": rf"(?<![^\W\d_])[^\W\d_]+\d\w*(?:[.:/-]\d\w*)*(?:{_EARLY})?",
+    "code": rf"(?<!{_LETTER}){_LETTER}+\d{_OF_WORD}*(?:[.:/-]\d{_OF_WORD}*)*(?:{_EARLY})?",
     "number": (
         r"(?:(?<![\w)\]%‰])[+\u2212-])?(?:(?<![\w.,)\]])\.)?"
         rf"(?:0[xX][0-9A-Fa-f]+(?:-0[xX][0-9A-Fa-f]+)*{_OVER}"
@@ -76,7 +82,7 @@ early versions of Python 3.11 match wrongly (python/cpython#106052)."""
 
 _PATTERN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
 
-_LETTERS = re.compile(r"\w+")
+_LETTERS = re.compile(rf"{_OF_WORD}+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import re
 import unicodedata
 
 __all__ = [
+    "WITHOUT_SPACES",
     "count_phrase",
     "holds_phrase",
     "is_inside_a_word",
@@ -13,15 +14,16 @@ __all__ = [
     "units_of",
 ]
 
-_WITHOUT_SPACES = (
+WITHOUT_SPACES = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f"  # Burmese
     "\u1780-\u17ff"  # Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
 )
-_UNSPACED = re.compile(f"[{_WITHOUT_SPACES}]")
-_UNIT = re.compile(rf"(\s*)([{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+)")
+"""The letters of scripts that put no spaces between words, as a class of a regular expression has them."""
+_UNSPACED = re.compile(f"[{WITHOUT_SPACES}]")
+_UNIT = re.compile(rf"(\s*)([{WITHOUT_SPACES}]|[^\s{WITHOUT_SPACES}]+)")
 
 
 @functools.lru_cache(maxsize=10_000)

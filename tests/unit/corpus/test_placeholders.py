@@ -38,6 +38,8 @@ from interlingua.corpus.placeholders import (
         ("\u231a \u23f0 \u25b6\ufe0f \u2194\ufe0f \u2934\ufe0f \u3030\ufe0f \u24c2\ufe0f \U0001f170\ufe0f \U0001f201 \U0001f004", ("\u231a", "\u23f0", "\u25b6\ufe0f", "\u2194\ufe0f", "\u2934\ufe0f", "\u3030\ufe0f", "\u24c2\ufe0f", "\U0001f170\ufe0f", "\U0001f201", "\U0001f004")),
         ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!", ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",)),
         ("2x3.5m 3x8-12 0x1F-0x2F v1.2.3-beta.4 2026-01-02T10:00/11", ("2", "x3.5m", "3x8-12", "0x1F-0x2F", "v1.2.3-beta.4", "2026-01-02", "T10:00/11")),
+        ("他在2010年出生于北京。 A4纸 在B2 v1.2版 ปี2567นี้", ("2010", "A4", "B2", "v1.2", "2567")),
+        ("有%d个 共%s個 你好$name在 联系a@b.org吧 3x4块", ("%d", "%s", "$name", "a@b.org", "3x4")),
         ("HTTP://EXAMPLE.COM/x Www.a.b", ("HTTP://EXAMPLE.COM/x", "Www.a.b")),
         ("{0[key]} {a.b[0].c} %{name} $HOME US$x <![CDATA[ a ]]> <!DOCTYPE html> <?xml v?>", ("{0[key]}", "{a.b[0].c}", "%{name}", "$HOME", "<![CDATA[ a ]]>", "<!DOCTYPE html>", "<?xml v?>")),
         ("(https://a.b/Dog_(film)), https://a.b/(c), https://a.b/).", ("https://a.b/Dog_(film)", "https://a.b/(c)", "https://a.b/")),
@@ -62,6 +64,12 @@ def test_pieces_joined_are_the_text_again(text):
 def test_letters_behind_a_number_or_a_format_stay_with_it():
     pieces = split_at_placeholders("a 3.5kg dog, %dpx and %s50 B2")
     assert [piece.text for piece in pieces if piece.locked] == ["3.5kg", "%dpx", "%s50", "B2"]
+
+
+def test_a_clause_of_a_script_without_spaces_is_no_letters_behind_its_number():
+    pieces = split_at_placeholders("他在2010年出生于北京。")
+    assert [piece.text for piece in pieces if piece.locked] == ["2010"]
+    assert keeps_placeholders(("2024",), "我在2024年去了北京。")
 
 
 @pytest.mark.parametrize(
