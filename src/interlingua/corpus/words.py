@@ -6,6 +6,7 @@ import unicodedata
 
 __all__ = [
     "WITHOUT_SPACES",
+    "core_of",
     "count_phrase",
     "holds_phrase",
     "is_inside_a_word",
@@ -22,6 +23,7 @@ WITHOUT_SPACES = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
 )
 """The letters of scripts that put no spaces between words, as a class of a regular expression has them."""
+_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 _UNSPACED = re.compile(f"[{WITHOUT_SPACES}]")
 _UNIT = re.compile(rf"(\s*)([{WITHOUT_SPACES}]|[^\s{WITHOUT_SPACES}]+)")
 
@@ -35,6 +37,21 @@ def is_of_a_word(sign: str) -> bool:
     if _UNSPACED.match(sign):
         return False
     return sign.isalnum() or sign == "_" or unicodedata.category(sign).startswith("M")
+
+
+def core_of(text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+    """Return where ``text``, or a part of it, is without the signs around it; None where it has no letter and no digit.
+
+    Marks upon the last letter, such as the vowel signs of Hindi or Thai, are no signs around it.
+    """
+    end = len(text) if end is None else end
+    found = _CORE.search(text, start, end)
+    if found is None:
+        return None
+    last = found.end()
+    while last < end and unicodedata.category(text[last]).startswith("M"):
+        last += 1
+    return found.start(), last
 
 
 def is_unspaced(text: str) -> bool:

@@ -8,12 +8,11 @@
 What could not be held all the same is told in the flags.
 """
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interlingua.corpus.placeholders import keeps_placeholders, split_at_placeholders
-from interlingua.corpus.words import holds_phrase
+from interlingua.corpus.words import core_of, holds_phrase
 from interlingua.decoding.options import SearchOptions
 from interlingua.requests.demands import Demand, demand_of, holds_all
 from interlingua.requests.request import Place, Request
@@ -26,8 +25,6 @@ LONGEST_FORCED = 8
 
 WIDEST_FORCED = 20
 """Slots of the widest beam that forced phrases get."""
-
-_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 Phrases = Sequence[tuple[int, ...]]
 Attempt = Callable[
@@ -136,7 +133,7 @@ def _between(
     """
     pieces = split_at_placeholders(text)
     # Quotes and brackets stay where they are: one that is lost would join a number to the word before it.
-    cores = [match[0] if (match := _CORE.search(piece.text)) else "" for piece in pieces]
+    cores = [piece.text[slice(*core_of(piece.text) or (0, 0))] for piece in pieces]
     words = [
         n for n, piece in enumerate(pieces) if not piece.locked and any(map(str.isalpha, cores[n]))
     ]
@@ -165,9 +162,7 @@ def _between(
 
     def joined(parts: Mapping[int, Translation]) -> Translation:
         texts = [
-            piece.text.replace(cores[n], _as_a_part(parts[n].text, cores[n]), 1)
-            if n in parts
-            else piece.text
+            piece.text.replace(cores[n], _as_a_part(parts[n].text), 1) if n in parts else piece.text
             for n, piece in enumerate(pieces)
         ]
         if request.prefix and 0 not in parts:
@@ -191,11 +186,9 @@ def _unchanged(text: str, request: Request) -> Translation:
     return join_parts(" ".join([*lead, text]), [], "unchanged")
 
 
-def _as_a_part(translation: str, source: str) -> str:
+def _as_a_part(translation: str) -> str:
     """Take away the full stop that a model adds to what is no whole sentence."""
-    if source[-1].isalnum() and translation.endswith("."):
-        return translation[:-1].rstrip()
-    return translation
+    return translation[:-1].rstrip() if translation.endswith(".") else translation
 
 
 def _flag(found: Translation, flag: str) -> Translation:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interlingua.corpus.words import core_of
 from interlingua.server.markup import Node, Run, escape_like
 
 __all__ = ["Atom", "atoms_of", "place"]
 
 _WORD = re.compile(r"\S+")
-_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 _UNLINKED = -0.1
 """What a word without a link costs an element that takes it: a little, so that none ends with it."""
 
@@ -61,10 +61,14 @@ def atoms_of(
     atoms = []
     for j, found in enumerate(_WORD.finditer(translation)):
         words = [(spans[i][0] + offset, sentence[slice(*spans[i])]) for i in sure.get(j, ())]
-        places = [at for i in nearest.get(j, ()) for at in range(*_core_of(sentence, spans[i]))]
+        places = [
+            at
+            for i in nearest.get(j, ())
+            for at in range(*core_of(sentence, *spans[i]) or spans[i])
+        ]
         space = before if j == 0 else " "
         for text, sources in _cut(found[0], words):
-            is_word = _CORE.search(text) is not None
+            is_word = core_of(text) is not None
             lonely = tuple(at + offset for at in places) if is_word else ()
             atoms.append(Atom(text, space, sources, lonely))
             space = ""
@@ -79,22 +83,14 @@ def _by_target(links: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
     return found
 
 
-def _core_of(sentence: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Return where a word is without the marks around it."""
-    core = _CORE.search(sentence, *span)
-    return core.span() if core else span
-
-
 def _cut(target: str, sources: Sequence[tuple[int, str]]) -> list[tuple[str, tuple[int, ...]]]:
     """Cut marks off a word; each part comes from the same part of the source words, or from nowhere if they have none."""
-    core = _CORE.search(target)
-    start, end = core.span() if core else (0, len(target))
+    start, end = core_of(target) or (0, len(target))
     heads: list[int] = []
     bodies: list[int] = []
     tails: list[int] = []
     for at, word in sources:
-        inside = _CORE.search(word)
-        first, last = inside.span() if inside else (0, len(word))
+        first, last = core_of(word) or (0, len(word))
         bodies.extend(range(at + first, at + last))
         heads.extend([at] if first else [])
         tails.extend([at + len(word) - 1] if last < len(word) else [])

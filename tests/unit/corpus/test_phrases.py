@@ -1,6 +1,6 @@
 import pytest
 
-from interlingua.corpus.words import count_phrase, holds_phrase
+from interlingua.corpus.words import core_of, count_phrase, holds_phrase
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,22 @@ def test_a_phrase_is_counted_as_it_is_and_not_within_a_longer_word(
 ) -> None:
     assert count_phrase(text, phrase) == times
     assert holds_phrase(text, phrase) == bool(times)
+
+
+@pytest.mark.parametrize(
+    ("text", "core"),
+    [
+        ("", None),
+        (" ?!", None),
+        ('"a cat",', "a cat"),
+        (" की किताब है!", "की किताब है"),
+        ("(ที่)", "ที่"),
+        ("cafe\u0301 ", "cafe\u0301"),
+    ],
+)
+def test_the_marks_upon_the_last_letter_are_no_signs_around_a_text(
+    text: str, core: str | None
+) -> None:
+    found = core_of(text)
+    assert (text[slice(*found)] if found else None) == core
+    assert core_of(f"ab {text}", 3) == (found and (found[0] + 3, found[1] + 3))

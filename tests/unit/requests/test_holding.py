@@ -34,3 +34,19 @@ def test_what_is_not_shown_need_not_hold_what_is_asked_for(n_best: int, searches
     assert len(asked) == searches
     assert found.text == "a cat"
     assert ("constrained" in found.flags) == (searches > 1)
+
+
+def test_a_vowel_sign_before_a_placeholder_is_translated_with_its_word() -> None:
+    request = read_request(DecodingConfig(), {"lock": True})
+    asked: list[str] = []
+
+    def attempt(
+        texts: Sequence[str], request: Request, places: Sequence[Place], phrases: object
+    ) -> list[Translation]:
+        asked.extend(texts)
+        return [said("The book is.") for _ in texts]
+
+    text = "{{name}} की किताब है"
+    (found,) = hold([text], request, [0], attempt=attempt, spelling=SPELLING)
+    assert asked[-1] == "की किताब है"
+    assert found.text == "{{name}} The book is"
