@@ -53,7 +53,10 @@ CODES = dict.fromkeys(DAMAGES, "encoding") | {"wrong-script": "wrong-language"}
 _BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
 """What a line may consist of and say nothing: white space of every kind, and byte order marks."""
 
-_SIGNS = re.compile(r"[\W_]+")
+_FREE_MARKS = re.compile(
+    "[\u0307\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\ufe00-\ufe0f]"
+)
+"""Marks that a text may have or not: a capital İ in small letters, the vowels of Hebrew and Arabic, how an emoji is drawn."""
 _ASCII_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _OTHER_SIGN = re.compile(r"[^\w\x00-\x7f]")
 _CEDILLAS = str.maketrans("\u015f\u0163", "\u0219\u021b")
@@ -61,6 +64,19 @@ _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f\u2009 ]\d{3}(?!\d))*(?:[.,\u066b]\
 _DIGIT = re.compile(r"\d")
 _SMOOTHING = 8
 """Characters added to both sides before lengths are compared, as short lines differ by chance."""
+
+
+class _LettersAlone(dict[int, int | None]):
+    """What ``str.translate`` makes of each sign, found out once: letters, their marks and digits stay, all else goes."""
+
+    def __missing__(self, code: int) -> int | None:
+        sign = chr(code)
+        is_mark = unicodedata.category(sign) in ("Mn", "Mc") and not _FREE_MARKS.match(sign)
+        self[code] = code if sign.isalnum() or is_mark else None
+        return self[code]
+
+
+_LETTERS_ALONE = _LettersAlone()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,7 @@ def decode_line(line: bytes) -> str:
 
 
 def normalise(text: str) -> str:
-    """Return the letters and digits of ``text`` without case, which near-duplicates have in common.
+    """Return the letters, their marks and the digits of ``text`` without case, which near-duplicates have in common.
 
     However they are written: as entities, with accents of their own (Unicode NFD), in full width, and the Romanian letters
     with a comma below as the Turkish ones with a cedilla, which stand for them in half of all Romanian text.
@@ -114,7 +130,7 @@ def normalise(text: str) -> str:
     if folded.isascii() or not _OTHER_SIGN.search(folded):
         # The same, twice as fast: this is done with every line of every corpus.
         return folded.encode("utf-8").translate(None, _ASCII_SIGNS).decode("utf-8")
-    return _SIGNS.sub("", folded)
+    return folded.translate(_LETTERS_ALONE)
 
 
 def measure_profile(pairs: Sequence[tuple[str, str]]) -> Profile:

@@ -3,6 +3,7 @@
 Sources that differ in nothing but case, spaces and punctuation count as one: "Da." and "da" are one question.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
@@ -15,26 +16,32 @@ from interlingua.errors import CorpusError
 
 __all__ = ["choose_held_back", "default_validation_size", "rank_sources", "split_validation"]
 
+_MARKS = re.compile(r"\W")
+"""What is no letter and no digit of a text that ``normalise`` has left but these and their marks."""
+
 
 def default_validation_size(num_pairs: int) -> int:
     """Return a twentieth of the pairs, but at least 50, at most 1,000, and never more than half."""
     return min(max(num_pairs // 20, 50), 1000, num_pairs // 2)
 
 
-def rank_sources(sources: Iterable[str], seed: int) -> NDArray[np.uint64]:
-    """Return a number for each source, by chance, always the same for its letters and digits and a seed.
+def rank_sources(
+    sources: Iterable[str], seed: int, *, with_marks: bool = True
+) -> NDArray[np.uint64]:
+    """Return a number for each source, by chance, always the same for its letters, their marks, its digits and a seed.
 
     A source without any counts as it is. Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
     compared. Two different ones with the same number (one chance in a million with six million sources) would
-    be held back together, or not at all.
+    be held back together, or not at all. Without marks is how earlier versions did it, to which two words of Hindi may be one.
     """
     key = seed.to_bytes(16, "little")
-    digests = b"".join(
-        blake2b(
-            (normalise(source) or source).encode("utf-8", "surrogatepass"), digest_size=8, key=key
-        ).digest()
-        for source in sources
-    )
+
+    def digest(source: str) -> bytes:
+        plain = normalise(source) if with_marks else _MARKS.sub("", normalise(source))
+        content = (plain or source).encode("utf-8", "surrogatepass")
+        return blake2b(content, digest_size=8, key=key).digest()
+
+    digests = b"".join(map(digest, sources))
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
 

@@ -51,8 +51,10 @@ Say = Callable[[str], None]
 Prints = Mapping[str, FileFingerprint]
 
 _VERSION = 1
-_SAME_SOURCE = "letters and digits"
-"""What two sources have in common that are held back together; a run that was split otherwise does not fit."""
+_SAME_SOURCE = "letters, marks and digits"
+"""What two sources have in common that are held back together."""
+_WITHOUT_MARKS = "letters and digits"
+"""The same in earlier versions. A run that began so goes on so: it has learnt what would be held back now."""
 
 _NAME = "corpus.json"
 SEEN = "seen.json"
@@ -75,6 +77,7 @@ class _Files:
     valid_target: tuple[Path, ...]
     valid_size: int | None
     seed: int
+    same_source: str = _SAME_SOURCE
 
     def moved(self, places: Mapping[Path, Path]) -> "_Files":
         """Return the same after some of them were moved."""
@@ -82,13 +85,12 @@ class _Files:
         def now(paths: tuple[Path, ...]) -> tuple[Path, ...]:
             return tuple(places.get(path, path) for path in paths)
 
-        return _Files(
-            now(self.source),
-            now(self.target),
-            now(self.valid_source),
-            now(self.valid_target),
-            self.valid_size,
-            self.seed,
+        return replace(
+            self,
+            source=now(self.source),
+            target=now(self.target),
+            valid_source=now(self.valid_source),
+            valid_target=now(self.valid_target),
         )
 
     @property
@@ -106,7 +108,9 @@ class _Files:
             "target": [prints[path.as_posix()]["sha256"] for path in self.target],
             "valid_source": [prints[path.as_posix()]["sha256"] for path in self.valid_source],
             "valid_target": [prints[path.as_posix()]["sha256"] for path in self.valid_target],
-            "split": None if self.has_validation else [self.valid_size, self.seed, _SAME_SOURCE],
+            "split": None
+            if self.has_validation
+            else [self.valid_size, self.seed, self.same_source],
         }
 
 
@@ -322,6 +326,8 @@ def read_corpus(
         TrainingError: a corpus has to be unpacked, and ``writes`` does not allow it.
     """
     files, plain = _files_of(config, folder, writes=writes, fresh=fresh)
+    if not fresh and _was_split_without_marks(folder):
+        files = replace(files, same_source=_WITHOUT_MARKS)
     corpus = RunCorpus(files, _recall(folder, files), plain)
     if corpus.report:
         say(corpus.report)
@@ -372,7 +378,8 @@ def _scan(files: _Files) -> _Text:
     ranks: list[np.ndarray] = []
 
     def rank(sources: list[str]) -> None:
-        ranks.append(rank_sources(sources, files.seed))
+        with_marks = files.same_source == _SAME_SOURCE
+        ranks.append(rank_sources(sources, files.seed, with_marks=with_marks))
 
     if files.has_validation:
         text = scan_parallel(files.source, files.target)
@@ -425,6 +432,16 @@ def kept_identity(folder: RunFolder) -> dict[str, Any]:
             f"{path}: cannot be read ({error}); the command that trained the run writes it anew"
         ) from error
     return identity
+
+
+def _was_split_without_marks(folder: RunFolder) -> bool:
+    if not folder.has_checkpoints():
+        return False
+    try:
+        split = kept_identity(folder).get("split")
+    except CorpusError:
+        return False
+    return isinstance(split, list) and _WITHOUT_MARKS in split
 
 
 def takes_files_otherwise(folder: RunFolder, identity: Mapping[str, Any]) -> bool:

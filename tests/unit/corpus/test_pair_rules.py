@@ -34,6 +34,21 @@ def test_full_width_is_only_written_otherwise_and_wrong_bytes_do_no_harm() -> No
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [("वह जाती है", "वह जाता है"), ("ใกล้", "ไกล"), ("o\u0323\u0300", "o\u0323\u0301"), ("မာ", "မိ")],
+)
+def test_vowel_signs_and_tones_make_another_word(one: str, other: str) -> None:
+    assert normalise(one) != normalise(other)
+
+
+def test_marks_that_a_text_may_leave_out_are_only_written_otherwise() -> None:
+    assert normalise("İSTANBUL") == normalise("istanbul")
+    assert normalise("كَتَبَ") == normalise("كتب")
+    assert normalise("שָׁלוֹם") == normalise("שלום")
+    assert normalise("❤\ufe0f ok") == "ok"
+
+
+@pytest.mark.parametrize(
     ("source", "target", "is_wrong"),
     [
         ("im Jahr 1987", "in the year 1978", True),

@@ -214,6 +214,21 @@ def test_how_a_run_took_its_files_is_not_held_against_it_where_it_does_not_tell(
     assert ids_of(heard(config)[0]) == ids_of(first)
 
 
+def test_a_run_that_has_begun_holds_back_what_it_did_and_a_fresh_one_looks_at_marks(
+    config: RunConfig,
+) -> None:
+    for path in (*config.corpus.source, *config.corpus.target):
+        path.write_text("".join(f"{line} जाती\n" for line in LINES))
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr(corpus_of_run, "_was_split_without_marks", lambda _: True)
+        before, _ = heard(config)
+    begin(before)
+    (before.folder.shards / "validation/manifest.json").unlink()
+    assert list(heard(config)[0].validation.pairs) == list(before.validation.pairs)
+    new, _ = heard(config.model_copy(update={"run_dir": config.corpus.source[0].parent / "new"}))
+    assert list(new.validation.pairs) != list(before.validation.pairs)
+
+
 def test_files_taken_twice_make_another_vocabulary(config: RunConfig) -> None:
     first = tokenizer_of(config)
     twice = taken_twice(config)
