@@ -12,12 +12,19 @@ import pytest
 from interlingua.cli import main
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config, save_config
+from interlingua.corpus.corrections import Correction
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.training import lasting
 from interlingua.training.corpus_of_run import lock_corpus
-from interlingua.training.lasting import OldText, _draw, _weights, find_old_text
+from interlingua.training.lasting import (
+    OldText,
+    _draw,
+    _weights,
+    _write_corrections,
+    find_old_text,
+)
 from interlingua.training.run_folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -175,6 +182,12 @@ def test_of_a_large_text_a_part_is_replayed_as_often_as_the_whole_would_be(tmp_p
 
 
 @pytest.mark.slow
+def test_corrections_within_one_language_keep_their_sources(tmp_path: Path) -> None:
+    corrections = [Correction("a cat sleep", "a cat sleeps", "en", "en")]
+    ((source, target),) = _write_corrections(corrections, tmp_path).values()
+    assert (read_lines(source), read_lines(target)) == (["a cat sleep"], ["a cat sleeps"])
+
+
 def test_corrections_are_learnt_and_nothing_is_lost(place: Path, capsys: Capture) -> None:
     right = [(f"{one} {one} {one} {one}", f"{other} one one") for one, other in NUMBERS.items()]
     correct(right)

@@ -302,8 +302,8 @@ def _write_corrections(
     for number, (direction, some) in enumerate(found.items(), start=1):
         name = f"adaptation.{number}" if len(found) > 1 else "adaptation"
         files[direction] = (
-            place / f"{name}.{direction.source}.txt",
-            place / f"{name}.{direction.target}.txt",
+            place / f"{name}.s.{direction.source}",
+            place / f"{name}.t.{direction.target}",
         )
         write_lines(files[direction][0], [_one_line(each.source) for each in some])
         write_lines(files[direction][1], [_one_line(each.target) for each in some])
