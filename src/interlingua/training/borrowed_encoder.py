@@ -13,6 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.corpus_of_run import languages_of
+from interlingua.training.directions_of_run import symbols_of
 from interlingua.training.starting import Start, open_again, refuse_sampling, tokenizers_of
 
 __all__ = ["encoder_tokenizer", "fit_to_encoder", "take_encoder"]
@@ -121,12 +122,13 @@ def take_encoder(model: EncoderDecoder, start: Start, build_model: BuildModel) -
 
 
 def _refuse_unknown_tags(config: RunConfig, start: Start, tokenizer: Tokenizer) -> None:
-    known = set(tokenizer.all_tokens()) if any(config.corpus.tags) else set()
-    for tag in config.corpus.tags:
-        if tag and tag not in known:
+    known = set(tokenizer.all_tokens())
+    for tag in symbols_of(config.corpus):
+        if tag not in known:
+            told = "tags holds" if tag in config.corpus.tags else "directions needs"
             raise ConfigError(
-                f"corpus.tags holds {tag}, which the vocabulary of {start.model} has not, and the encoder has no row "
-                "for it; leave it out"
+                f"corpus.{told} {tag}, which the vocabulary of {start.model} has not, and the encoder has no row for it; "
+                "leave it out"
             )
 
 

@@ -83,10 +83,10 @@ class Prepared:
     def directions(self) -> tuple[Direction, ...]:
         """The pairs of languages that the model will know, each once; none where it is of one pair.
 
-        Those that it began with stay known, though what it has not been shown again it may forget.
+        Those of a whole model that it began with stay known, though what it has not been shown again it may forget.
         """
         own = self.training.directions
-        before = self.start.directions if self.start and own else ()
+        before = self.start.directions if self.start and self.start.is_whole and own else ()
         return tuple(dict.fromkeys((*own, *before)))
 
     @property

@@ -190,6 +190,24 @@ def test_fine_tuning_keeps_what_was_known_and_adds_a_language(place: Path) -> No
     assert known == (Direction("ro", "en"), Direction("en", "de"), Direction("en", "ro"))
 
 
+def test_a_borrowed_encoder_knows_its_tags_and_brings_no_pair_of_languages(place: Path) -> None:
+    start = train(config_with()).run_dir
+    files: dict[str, object] = {"source": ("few.en",), "target": ("few.ro",)}
+    files |= {"valid_source": ("valid.en",), "valid_target": ("valid.ro",)}
+
+    def borrowed(direction: str) -> RunConfig:
+        return RunConfig(
+            run_dir=Path("borrowed"),
+            corpus=CorpusConfig.model_validate(files | {"directions": (direction,)}),
+            start=StartConfig(encoder_from=start),
+            training=TrainingConfig(device="cpu", threads=1, steps=2, validate_sentences=4),
+        )
+
+    with pytest.raises(ConfigError, match=r"corpus\.directions needs <2it>, which the"):
+        prepare(borrowed("en-it"))
+    assert prepare(borrowed("en-ro")).directions == (Direction("en", "ro"),)
+
+
 def test_a_model_of_one_pair_becomes_one_of_several(place: Path) -> None:
     one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
     one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
