@@ -3,7 +3,8 @@
 They cut every text into sentences before they translate it, with a model of MiniSBD that they fetch from the network
 for each language, unless a package brings one of its own. This is one that needs no training and no network: a
 sentence ends at a full stop, a question or exclamation mark or an ellipsis, with the quotes and brackets that close
-after it, where a space and a capital letter follow; in Chinese and Japanese at the mark itself.
+after it, where a space and a capital letter follow, or a space alone in a language without capitals; and at any mark
+that only ends sentences, such as those of Chinese, Hindi or Burmese.
 
 The graph: ``units`` (B, L), ids of characters, and ``features`` (B, L, 1), whether a character is a capital, become
 (B, L, 3), whose greatest is 2 at the last character of a sentence and 0 elsewhere. The metadata tells a reader which
@@ -16,17 +17,24 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from interlingua.corpus.language_codes import two_letters
 from interlingua.interop.onnx_graph import GraphBuilder, finish
 
 __all__ = ["splitter_graph"]
 
 _MARKS = ".!?…"
 _CLOSERS = "\"'”’»)]"
-_WIDE_MARKS = "。！？"
+_SURE_MARKS = "。！？।॥။។؟۔።፧"
+"""Marks behind which no capital need follow."""
+_WITHOUT_CAPITALS = {
+    "am", "ar", "as", "bn", "ckb", "dv", "fa", "gu", "he", "hi", "ja", "ka", "km", "kn", "ko", "lo", "ml",
+    "mr", "my", "ne", "or", "pa", "ps", "sa", "sd", "si", "ta", "te", "th", "ti", "ug", "ur", "yi", "zh",
+}  # fmt: skip # codespell:ignore
+"""Languages that are written without them."""
 _SPACE = 2
 _FIRST_MARK = 3
 _FIRST_CLOSER = _FIRST_MARK + len(_MARKS)
-_FIRST_WIDE = _FIRST_CLOSER + len(_CLOSERS)
+_FIRST_SURE = _FIRST_CLOSER + len(_CLOSERS)
 
 _BATCH, _LENGTH = "batch_size", "length"
 
@@ -39,15 +47,17 @@ def splitter_graph(language: str) -> onnx.ModelProto:
     capital = graph.op("Squeeze", [features, graph.integers(2)], "capital.number")
     capital = graph.op("Cast", [capital], "capital", {"to": TensorProto.BOOL})
     mark = _is_between(graph, units, _FIRST_MARK, _FIRST_CLOSER, "mark")
-    closer = _is_between(graph, units, _FIRST_CLOSER, _FIRST_WIDE, "closer")
-    wide = _is_between(graph, units, _FIRST_WIDE, _FIRST_WIDE + len(_WIDE_MARKS), "wide_mark")
+    closer = _is_between(graph, units, _FIRST_CLOSER, _FIRST_SURE, "closer")
+    sure = _is_between(graph, units, _FIRST_SURE, _FIRST_SURE + len(_SURE_MARKS), "sure_mark")
     space = _is_between(graph, units, _SPACE, _SPACE + 1, "space")
     closed = graph.op("And", [closer, _shifted(graph, mark, -1, "mark_before")], "closed")
     ends = graph.op("Or", [mark, closed], "may_end")
-    gap = _shifted(graph, space, 1, "space_after")
-    begins = _shifted(graph, capital, 2, "capital_after_space")
-    ends = graph.op("And", [ends, graph.op("And", [gap, begins], "begins_anew")], "ends_here")
-    ends = graph.op("Or", [ends, wide], "ends")
+    begins = _shifted(graph, space, 1, "space_after")
+    if two_letters(language) not in _WITHOUT_CAPITALS:
+        upper = _shifted(graph, capital, 2, "capital_after_space")
+        begins = graph.op("And", [begins, upper], "begins_anew")
+    ends = graph.op("And", [ends, begins], "ends_here")
+    ends = graph.op("Or", [ends, sure], "ends")
     number = graph.op("Cast", [ends], "ends.number", {"to": TensorProto.FLOAT})
     column = graph.op("Unsqueeze", [number, graph.integers(2)], "ends.column")
     one, zero = np.array(1, dtype=np.float32), np.array(0, dtype=np.float32)
@@ -61,7 +71,7 @@ def splitter_graph(language: str) -> onnx.ModelProto:
 
 
 def _metadata(language: str) -> dict[str, str]:
-    units = ["<PAD>", "<UNK>", " ", *_MARKS, *_CLOSERS, *_WIDE_MARKS]
+    units = ["<PAD>", "<UNK>", " ", *_MARKS, *_CLOSERS, *_SURE_MARKS]
     config = {"feat_funcs": ["capitalized"], "use_dictionary": False, "num_dict_feat": 0}
     vocabulary = {
         "lang": language,

@@ -57,22 +57,29 @@ def test_the_package_is_one_folder_with_what_argos_looks_for(
 
 
 @pytest.mark.parametrize(
-    ("text", "sentences"),
+    ("language", "text", "sentences"),
     [
-        ("Pisica doarme. Câinele aleargă! Vii?", 3),
-        ("Costă 3.5 lei", 1),
-        ("„Vino.” El a plecat", 2),
-        ("nu. știu", 1),
-        ("我来了。他走了！", 2),
-        ("fără", 1),
+        ("ro", "Pisica doarme. Câinele aleargă! Vii?", 3),
+        ("ro", "Costă 3.5 lei", 1),
+        ("ro", "„Vino.” El a plecat", 2),
+        ("ro", "nu. știu", 1),
+        ("zh", "我来了。他走了！", 2),
+        ("ro", "fără", 1),
+        ("hi", "मैं आया। वह गया। क्या तुम आओगे? हाँ", 4),
+        ("ar", "هل جئت؟ نعم. أنا هنا 3.5", 3),
+        ("ka", "მოვიდა. წავიდა", 2),
+        ("ko", "나는 왔다. 그는 갔다.", 2),
+        ("my", "သူလာသည်။ သူသွားသည်။", 2),
     ],
 )
-def test_the_splitter_ends_sentences_at_their_marks(text: str, sentences: int) -> None:
+def test_the_splitter_ends_sentences_at_their_marks(
+    language: str, text: str, sentences: int
+) -> None:
     import onnxruntime
 
     from interlingua.interop.argos_splitter import splitter_graph
 
-    model = splitter_graph("ro")
+    model = splitter_graph(language)
     told = {each.key: each.value for each in model.metadata_props}
     ids = json.loads(told["vocab"])["_unit2id"]
     session = onnxruntime.InferenceSession(
