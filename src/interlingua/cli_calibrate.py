@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import print_json, read_aligned, say
+from interlingua.cli_streams import print_json, read_aligned, refuse_figure, refuse_unwritable, say
 from interlingua.errors import ConfigError
 
 __all__ = ["calibrate"]
@@ -32,12 +32,14 @@ def calibrate(
         diagram: file for the reliability diagram (.png or .svg).
         json: print the figures as JSON.
     """
-    if diagram is not None and diagram.suffix not in (".png", ".svg"):
-        raise ConfigError(f"flag --diagram: {diagram} is no .png or .svg file")
+    refuse_figure(diagram)
     sources, (references,) = read_aligned(source, [reference])
-    from interlingua.checkpoints.model_folder import add_to_model_folder, read_directions
+    from interlingua.checkpoints.model_folder import (
+        add_to_model_folder,
+        find_model_folder,
+        read_directions,
+    )
     from interlingua.evaluation.calibration import calibrate as fit
-    from interlingua.evaluation.calibration import draw_reliability
     from interlingua.requests.confidence import CALIBRATION
     from interlingua.translator import Translator
 
@@ -45,11 +47,15 @@ def calibrate(
         raise ConfigError(
             f"{model}: is of several pairs of languages, and a calibration is of one; calibrate a model of one pair"
         )
+    refuse_unwritable(find_model_folder(model))
     translator = Translator.load(model, device=machine.device, threads=machine.threads)
     calibration, reliability = fit(translator, sources, references)
     folder = add_to_model_folder(model, CALIBRATION, calibration.to_json())
     if diagram is not None:
-        draw_reliability(reliability, diagram)
+        from interlingua.inspection.canvas import write_figure
+        from interlingua.inspection.reliability import draw_reliability
+
+        write_figure(draw_reliability(reliability), diagram)
     told = {
         "pairs": calibration.pairs,
         "median_chrf": calibration.median_chrf,

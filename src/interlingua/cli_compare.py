@@ -1,13 +1,12 @@
 """The ``compare`` command: systems side by side, with what is more than chance, and a page of what changed."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_marks import note_zero_shot
-from interlingua.cli_streams import Write, note, one_line, open_output, read_aligned, say
+from interlingua.cli_streams import note, one_line, open_named, read_aligned, say
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import refuse_to_write_over, spelled_out
 
@@ -70,7 +69,7 @@ def compare(
     said = _read_files(named, test_sets, source)
     try_out(programs, test_sets[0].sources, test_sets[0].references)
     # Both are opened before anything is translated: an hour of work must not end at a place that cannot be written.
-    with _opened(output) as write_page, _opened(latex) as write_latex:
+    with open_named(output) as write_page, open_named(latex) as write_latex:
         translated = [each.translate(said, test_sets, machine, to) for each in named]
         systems = [outputs for outputs, _ in translated]
         target_lang = next((lang for _, lang in translated if lang), by_name)
@@ -82,11 +81,6 @@ def compare(
         if write_latex:
             write_latex(table.to_latex())
     say(table.to_json() if json else table.to_text())
-
-
-def _opened(path: Path | None) -> AbstractContextManager[Write | None]:
-    """Open a file that was asked for."""
-    return open_output(str(path)) if path is not None else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)

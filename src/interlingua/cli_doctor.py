@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlingua.cli_flags import PartsFlags
 from interlingua.cli_parts import plain_parts
-from interlingua.cli_streams import note, open_output, read_aligned, say
+from interlingua.cli_streams import note, open_named, read_aligned, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,19 +40,22 @@ def doctor(
         html: file for the report as one page that needs nothing else.
         json: print {"findings": [...]}.
     """
-    if path is not None:
-        report = _examine_model(path, parts)
-    elif parts == PartsFlags() and config is None:
-        from interlingua.inspection.environment import examine_environment
-
-        report = examine_environment()
-    else:
-        report = _examine_files(parts, config)
-    if html is not None:
-        with open_output(html) as write:
+    with open_named(None if html is None else Path(html)) as write:
+        report = _examine(path, parts, config)
+        if write:
             write(report.to_html())
     say(report.to_json() if json else report.to_text())
     return report.exit_status
+
+
+def _examine(path: Path | None, parts: PartsFlags, config: Path | None) -> "Report":
+    if path is not None:
+        return _examine_model(path, parts)
+    if parts == PartsFlags() and config is None:
+        from interlingua.inspection.environment import examine_environment
+
+        return examine_environment()
+    return _examine_files(parts, config)
 
 
 def _examine_model(path: Path, parts: PartsFlags) -> "Report":

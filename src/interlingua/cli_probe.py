@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
-from interlingua.cli_streams import print_json, refuse_missing_folder, say
+from interlingua.cli_streams import print_json, refuse_figure, say
 
 __all__ = ["probe"]
 
@@ -35,8 +35,7 @@ def probe(
     """
     from interlingua.corpus.lines import read_lines
 
-    if output is not None:
-        refuse_missing_folder(output)
+    refuse_figure(output)
     texts = read_lines(input)
     classes = None if tags is None else [line.split() for line in read_lines(tags)]
     from interlingua.inspection.canvas import write_figure

@@ -37,8 +37,11 @@ def score(
     sources, (targets,) = read_aligned(source, [target], output)
     from interlingua.translator import Translator
 
-    translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)
-    scores = translator.score(list(zip(sources, targets, strict=True)))
+    with open_output(output) as write:
+        translator = Translator.load(model, device=machine.device, threads=machine.threads, to=to)
+        scores = translator.score(list(zip(sources, targets, strict=True)))
+        for each in scores if not json else ():
+            write(f"{each.log_probability:.6f}\t{each.per_token:.6f}\t{each.perplexity:.4f}\n")
     tokens = sum(len(each.log_probabilities) for each in scores)
     total = math.fsum(each.log_probability for each in scores)
     perplexity = math.exp(min(-total / tokens, 700.0))
@@ -58,7 +61,4 @@ def score(
         ]
         print_json({"pairs": pairs, "tokens": tokens, "perplexity": perplexity})
         return
-    with open_output(output) as write:
-        for each in scores:
-            write(f"{each.log_probability:.6f}\t{each.per_token:.6f}\t{each.perplexity:.4f}\n")
     note(f"{len(scores):,} pairs, {tokens:,} tokens, perplexity {perplexity:.4f}")

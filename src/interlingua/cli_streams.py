@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
-from interlingua.files import refuse_to_write_over, replace_file
+from interlingua.files import refuse_to_write_over, replace_file, temporary_neighbour
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
@@ -25,13 +25,16 @@ __all__ = [
     "is_folder",
     "note",
     "one_line",
+    "open_named",
     "open_output",
     "print_json",
     "progress_bar",
     "read_aligned",
     "read_input",
+    "refuse_figure",
     "refuse_missing_folder",
     "refuse_missing_text",
+    "refuse_unwritable",
     "report_failure",
     "say",
     "write_translations",
@@ -171,6 +174,34 @@ def open_output(name: str) -> Iterator[Write]:
     opened = _open_device(path) if _is_device(path) else replace_file(path.resolve())
     with opened as file:
         yield lambda text: _ignore(file.write(text.encode("utf-8", "surrogateescape")))
+
+
+def open_named(name: Path | None) -> contextlib.AbstractContextManager[Write | None]:
+    """Open the output that was asked for, before what it will hold is worked out; None is no output."""
+    return open_output(str(name)) if name is not None else contextlib.nullcontext()
+
+
+def refuse_figure(path: Path | None) -> None:
+    """Refuse a figure that could not be written, before work is done; None is no figure.
+
+    Raises:
+        OutputError: another suffix than those of figures, or a place that cannot be written.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise OutputError(f"{path}: figures are written as .png or .svg; change the ending")
+    refuse_missing_folder(path)
+    refuse_unwritable(path)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file or folder that nothing can be made beside, so that it could not be replaced, before work is done.
+
+    Raises:
+        OutputError: its folder cannot be written.
+    """
+    temporary_neighbour(path).rmdir()
 
 
 def refuse_missing_folder(path: Path) -> None:

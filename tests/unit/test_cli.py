@@ -334,6 +334,26 @@ def test_a_reference_of_another_length_is_named_with_both_counts(tmp_path: Path)
         read_aligned(source, [])
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "score no-model --source text --target text --output nodir/x",
+        "doctor no-model --html nodir/x",
+        "probe no-model --input text --output nodir/x.png",
+        "probe no-model --input text --output x.pdf",
+        "calibrate no-model --source text --reference text --diagram nodir/x.svg",
+        "calibrate no-model --source text --reference text --diagram x.pdf",
+    ],
+)
+def test_a_result_that_could_not_be_written_is_refused_before_work_is_done(
+    typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("a\n")
+    assert cli.main(typed.split()) == OutputError.exit_status
+    assert re.search(r"error: (nodir/x|x\.pdf)", capsys.readouterr().err)
+
+
 def test_an_output_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,12 +18,23 @@ __all__ = [
     "area_under_curve",
     "calibrate",
     "calibration_error",
-    "draw_reliability",
 ]
 
 BINS = 10
 FOLDS = 5
 FEWEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Pairs whose confidences lie in one of ten intervals of equal width."""
+
+    number: int
+    confidence: float
+    """In the mean."""
+    good: float
+    """The share of them that is."""
+    pairs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +44,11 @@ class Reliability:
     confidence: Float[np.ndarray, "P"]
     good: Bool[np.ndarray, "P"]
     """Whether chrF is at least the median."""
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """The pairs by their confidence."""
+        return _bins(self.confidence, self.good)
 
     @property
     def error(self) -> float:
@@ -79,14 +94,22 @@ def calibration_error(confidence: Float[np.ndarray, "P"], good: Bool[np.ndarray,
 
     Source: Naeini et al. 2015, "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (ECE).
     """
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    total = 0.0
-    for number in range(BINS):
-        inside = bins == number
-        if inside.any():
-            gap = abs(float(confidence[inside].mean()) - float(good[inside].mean()))
-            total += gap * float(inside.mean())
-    return total
+    bins = _bins(confidence, good)
+    return sum(abs(each.confidence - each.good) * each.pairs for each in bins) / len(good)
+
+
+def _bins(confidence: Float[np.ndarray, "P"], good: Bool[np.ndarray, "P"]) -> tuple[Bin, ...]:
+    """Put the pairs into ten bins; one without any is left out."""
+    numbers = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    return tuple(
+        Bin(
+            number,
+            float(confidence[numbers == number].mean()),
+            float(good[numbers == number].mean()),
+            int((numbers == number).sum()),
+        )
+        for number in np.unique(numbers).tolist()
+    )
 
 
 def area_under_curve(score: Float[np.ndarray, "P"], positive: Bool[np.ndarray, "P"]) -> float:
@@ -103,31 +126,3 @@ def area_under_curve(score: Float[np.ndarray, "P"], positive: Bool[np.ndarray, "
     return float(
         (ranks[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives)
     )
-
-
-def draw_reliability(reliability: Reliability, path: Path) -> None:
-    """Draw the reliability diagram: of what is said to hold with a probability, how much does (PNG or SVG)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.5, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1)
-    bins = np.minimum((reliability.confidence * BINS).astype(int), BINS - 1)
-    for number in range(BINS):
-        inside = bins == number
-        if inside.any():
-            share = float(reliability.good[inside].mean())
-            axes.bar((number + 0.5) / BINS, share, width=0.9 / BINS, color="#4477aa")
-            axes.annotate(
-                str(int(inside.sum())), ((number + 0.5) / BINS, share), ha="center", fontsize=7
-            )
-    axes.set(
-        xlim=(0, 1),
-        ylim=(0, 1.05),
-        xlabel="confidence",
-        ylabel="share at least as good as the median",
-        title=f"calibration error {reliability.error:.3f}, area {reliability.area:.3f}",
-    )
-    figure.savefig(path, dpi=120)

@@ -5,8 +5,9 @@ from interlingua.evaluation.calibration import (
     Reliability,
     area_under_curve,
     calibration_error,
-    draw_reliability,
 )
+from interlingua.inspection.canvas import write_figure
+from interlingua.inspection.reliability import draw_reliability
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import FEATURES, Calibration, fit_calibration
 
@@ -46,9 +47,12 @@ def test_areas_and_errors_of_plain_cases():
 
 def test_the_diagram_is_drawn(tmp_path):
     _, good, chance = drawn(300)
+    reliability = Reliability(chance, good)
+    assert sum(each.pairs for each in reliability.bins) == 300
     for name in ("d.png", "d.svg"):
-        draw_reliability(Reliability(chance, good), tmp_path / name)
+        write_figure(draw_reliability(reliability), tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
+    assert ">confidence</text>" in (tmp_path / "d.svg").read_text()
 
 
 def test_the_text_most_like_the_others_comes_first():
