@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interlingua.corpus.words import is_unspaced
+from interlingua.corpus.words import is_unspaced, units_of
 from interlingua.requests.translation import Translation
 
 __all__ = ["LONGEST_PHRASE", "flag_faults", "is_copy", "is_uncovered", "repeats_itself"]
@@ -64,7 +64,7 @@ def flag_faults(
 ) -> Translation:
     """Flag a loop, a copy, and a source that was hardly looked at; None is no attention to judge the last by."""
     marks = {
-        "loop": repeats_itself(found.text.split()),
+        "loop": repeats_itself([unit for _, unit in units_of(found.text)]),
         "copy": is_copy(source, found.text),
         "uncovered-source": attention is not None and is_uncovered(attention),
     }

@@ -1,9 +1,12 @@
 import time
+from dataclasses import replace
 
 import pytest
 
 from interlingua.errors import CorpusError
 from interlingua.evaluation.health import LONGEST_PHRASE, check_health, repeats_itself
+from interlingua.requests.faults import flag_faults
+from interlingua.requests.translation import Translation
 
 
 @pytest.mark.parametrize(
@@ -92,3 +95,10 @@ def test_text_without_spaces_is_looked_at_by_character() -> None:
 def test_sources_of_another_length_are_refused() -> None:
     with pytest.raises(CorpusError, match="the source has 2 lines but the output has 1"):
         check_health(["a"], [["a"]], ["a", "b"])
+
+
+@pytest.mark.parametrize("text", ["我们去我们去我们去", "ไปไปไป", "no no no"])
+def test_a_loop_is_flagged_in_every_script(text: str) -> None:
+    written = Translation(text, 0.0, (text,), (0.0,), "end")
+    assert "loop" in flag_faults("x", written, None).flags
+    assert "loop" not in flag_faults("x", replace(written, text="二〇〇〇年"), None).flags
