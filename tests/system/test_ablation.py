@@ -16,7 +16,15 @@ import pytest
 
 from interlingua.cli import main
 from interlingua.config_files import load_config
-from interlingua.training.ablation import PARTS, choose_parts, without_parts
+from interlingua.training.ablation import (
+    PARTS,
+    Variant,
+    _for_updates,
+    _Job,
+    choose_parts,
+    without_parts,
+)
+from interlingua.training.run_folder import RunFolder
 
 SMALL = (
     "--model.encoder-layers=1", "--model.decoder-layers=1", "--model.d-model=16", "--model.d-ff=16", "--model.heads=2",
@@ -86,6 +94,15 @@ def test_what_a_configuration_does_not_have_is_not_taken_out() -> None:
     assert names == ["positions"]
     whole = without_parts(load_config(None, {}), choose_parts(()))
     assert [each.part for each in whole] == list(PARTS)
+
+
+def test_what_nobody_set_is_left_to_a_starting_model() -> None:
+    config = load_config(None, {"start.init_from": "base", "model.dropout": "0.2"})
+    job = _Job(Variant("x", config), 2, RunFolder(Path("x")))
+    for made in (without_parts(config, ["label-smoothing"])[0].config, _for_updates(job, 4, None)):
+        assert made.model.model_fields_set == {"dropout"}
+        assert not made.tokenization.model_fields_set
+    assert _for_updates(job, 4, None).training.seed == 2
 
 
 def test_all_runs_have_one_highest_learning_rate(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -158,15 +158,13 @@ def without_parts(config: RunConfig, parts: Sequence[str]) -> tuple[Variant, ...
         )
     variants = []
     for name in parts:
-        part, tree = PARTS[name], config.model_dump()
+        part, whole = PARTS[name], config.model_dump()
         if part.changes and all(
-            (tree[section] | values) == tree[section] for section, values in part.changes.items()
+            (whole[section] | values) == whole[section] for section, values in part.changes.items()
         ):
             continue
-        for section, values in part.changes.items():
-            tree[section] |= values
         label = part.label or f"without {name.replace('-', ' ')}"
-        variants.append(Variant(label, RunConfig.model_validate(tree), name))
+        variants.append(Variant(label, _changed(config, part.changes), name))
     return tuple(variants)
 
 
@@ -368,9 +366,14 @@ def _for_updates(run: _Job, steps: int, threads: int | None) -> RunConfig:
         "seed": run.seed, "steps": steps, "epochs": None, "minutes": None, "patience": None,
         "validate_every": steps, "warmup_steps": warmup, "average_last": 1, "threads": threads,
     }  # fmt: skip
-    tree = config.model_dump()
-    tree["run_dir"] = str(run.folder.path)
-    tree["training"] |= training
+    return _changed(config.model_copy(update={"run_dir": run.folder.path}), {"training": training})
+
+
+def _changed(config: RunConfig, changes: Mapping[str, Mapping[str, Any]]) -> RunConfig:
+    """Return ``config`` with other values; what nobody set counts as unset still, so that a starting model may decide it."""
+    tree = config.model_dump(exclude_unset=True)
+    for section, values in changes.items():
+        tree[section] = tree.get(section, {}) | values
     return RunConfig.model_validate(tree)
 
 
