@@ -167,7 +167,8 @@ def _probe(
     dtype = choose_dtype(training.dtype, device)
     mean = None if training.ema is None else deepcopy(model)
     trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype, mean=mean)
-    order = prepared.training.order(0)
+    # With small weights there are epochs without a pair.
+    order = next(filter(len, map(prepared.training.order, count())))
     say("trying updates, the largest batch first")
     seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
     seconds_a_step *= _SLOWER

@@ -64,6 +64,12 @@ def test_a_limit_in_minutes_alone_gives_the_updates_that_fit(tmp_path: Path) -> 
     assert not (tmp_path / "runs").exists()
 
 
+def test_an_epoch_without_a_pair_is_passed_over(tmp_path: Path) -> None:
+    config = config_of(tmp_path, steps=3, validate_sentences=1)
+    corpus = config.corpus.model_copy(update={"weights": (0.01,)})
+    assert plan(config.model_copy(update={"corpus": corpus})).steps == 3
+
+
 def test_steps_end_by_number_or_by_time_whichever_is_first() -> None:
     assert _steps(TrainingConfig(steps=50), 1.0) == 50
     assert _steps(TrainingConfig(minutes=1), 2.0) == 30
