@@ -111,6 +111,8 @@ def _rank(
     Best are the two that agree most; the others follow by how much they agree with the best of the other model.
     """
     here, there = list_views(forward), list_views(reverse)
+    if not pairs:
+        return here, there, 0.0  # nothing to choose by
     turned = [(target, source) for source, target in pairs]
     ours = list(zip(*align(forward, pairs, here), strict=True))
     theirs = [_turn(view) for view in zip(*align(reverse, turned, there), strict=True)]

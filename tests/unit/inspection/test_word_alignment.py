@@ -85,6 +85,12 @@ def test_a_mixture_of_views_agrees_at_least_as_much_as_any_single_ones(
     assert max(there.weights.values()) >= 1.0
 
 
+def test_without_a_pair_to_choose_by_the_first_views_are_read(translator: Translator) -> None:
+    here, there, share = choose_together(translator, translator, [])
+    first = {list_views(translator)[0]: 1.0}
+    assert (here.weights, there.weights, share) == (first, first, 0.0)
+
+
 def test_words_that_were_cut_off_have_no_links_in_either_direction(translator: Translator) -> None:
     pair = (" ".join(["pisica"] * 200), "the cat")
     view = View(1, None, "writing")
