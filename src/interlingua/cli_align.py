@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
+from interlingua.checkpoints.model_folder import read_directions
 from interlingua.cli_flags import AlignFlags, MachineFlags
 from interlingua.cli_streams import note, open_output, print_json, read_aligned, say
 from interlingua.directions import Direction
@@ -84,11 +85,11 @@ def _choose(
     """Open the models and choose how each is read."""
     own = asdict(machine)
     forward = Translator.load(model, **own, to=to)
-    back = Direction(forward.target_lang, forward.source_lang)
-    reverse = flags.reverse_model and Translator.load(
-        flags.reverse_model, **own, to=to and str(back)
-    )
-    if reverse:
+    reverse = None
+    if flags.reverse_model:
+        back = Direction(forward.target_lang, forward.source_lang)
+        chosen = str(back) if read_directions(flags.reverse_model) else None
+        reverse = Translator.load(flags.reverse_model, **own, to=chosen)
         _refuse_the_same_direction(forward, reverse)
     some = some_to_choose_by(pairs)
     if flags.layer is not None:

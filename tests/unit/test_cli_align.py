@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from running_server import model_between
 
+from interlingua import cli_align
 from interlingua.cli import main
+from interlingua.directions import Direction
 from interlingua.evaluation.alignment import HEURISTICS
+from interlingua.translator import Translator
 
 GOLDEN = str(Path(__file__).parents[1] / "golden" / "models" / "v1")
 SOURCE = ["4 9 7", "0 6 9 7", "1 2 9 7"]
@@ -88,6 +92,23 @@ def test_wrong_flags_are_refused(
     out, err = capsys.readouterr()
     assert not out
     assert said in err
+
+
+def test_a_reverse_model_of_several_pairs_is_asked_for_the_opposite_one(
+    texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = str(model_between("reverse", "digits", tmp_path / "other"))
+    asked: list[object] = []
+    load = Translator.load
+
+    def loaded(path: Path, **options: Any) -> Translator:
+        asked.append(options["to"])
+        return load(path, **options)
+
+    monkeypatch.setattr(Translator, "load", loaded)
+    monkeypatch.setattr(cli_align, "read_directions", lambda _: (Direction("reverse", "digits"),))
+    assert main(["align", GOLDEN, "--reverse-model", other, *texts]) == 0
+    assert asked == [None, "reverse-digits"]
 
 
 def test_unequal_texts_are_refused(
