@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from interlingua.bulk.parts import FileJob, Part, find_files, only_one
-from interlingua.bulk.worker import Recipe, Worker
+from interlingua.bulk.worker import Recipe, Worker, open_translator
 from interlingua.checkpoints.adapter_folder import find_adapter_folder
 from interlingua.checkpoints.manifest import MANIFEST, check_manifest
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_flags import ShowFlags
+from interlingua.cli_marks import note_opened
 from interlingua.cli_streams import note, progress_bar
 from interlingua.corpus.corrections import every_correction
 from interlingua.errors import ConfigError
@@ -106,6 +107,9 @@ def _translate(
             parts, recipe, address=flags.ray_address, workers=flags.ray_workers
         )
         return
+    if translator is None:
+        translator = open_translator(recipe)
+        note_opened(translator)
     worker = Worker(recipe, translator)
     for part in parts:
         yield part, *worker.translate(part)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
 
-__all__ = ["count_flags", "note_marks", "note_zero_shot"]
+__all__ = ["count_flags", "note_marks", "note_opened", "note_zero_shot"]
 
 _TOLD = {
     "truncated-source": (
@@ -90,6 +90,14 @@ def count_flags(
     for each in translations:
         counts.update(each.flags)
         yield each
+
+
+def note_opened(translator: "Translator") -> None:
+    """Say what somebody should know of a translator before it is used: a pair that it never met, corrections that it cannot use."""
+    note_zero_shot(translator)
+    if translator.corrections and (unused := translator.corrections.unused):
+        what = "correction is" if len(unused) == 1 else "corrections are"
+        note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
 
 
 def note_zero_shot(translator: "Translator") -> None:

@@ -15,7 +15,7 @@ from interlingua.cli_flags import (
     ShowFlags,
     TextFlags,
 )
-from interlingua.cli_marks import count_flags, note_marks, note_zero_shot
+from interlingua.cli_marks import count_flags, note_marks, note_opened
 from interlingua.cli_streams import (
     Write,
     note,
@@ -53,10 +53,7 @@ def translate_lines(
     show = flags[2]
     recipe = _recipe_of(model, io, n_best, flags, adapter, to)
     options, translator = recipe.options, open_translator(recipe)
-    note_zero_shot(translator)
-    if translator.corrections and (unused := translator.corrections.unused):
-        what = "correction is" if len(unused) == 1 else "corrections are"
-        note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
+    note_opened(translator)
     marks = Counter[str]()
     if show.stream:
         texts = [translator.stream(line, place=n, **options) for n, line in enumerate(lines)]

@@ -346,8 +346,11 @@ def test_the_flags_tell_where_a_correction_had_a_say(place: Path, capsys: Captur
 
 def test_files_are_translated_with_corrections_too(place: Path, capsys: Capture) -> None:
     correct(capsys)
+    with Path("m-corrections", CORRECTIONS).open("a") as file:
+        file.write(json.dumps({"q": SOURCE, "s": " ", "source": "ro", "target": "en"}))
     Path("in").mkdir()
     Path("in/a.txt").write_text(f"{SOURCE}\ncâinele aleargă\n")
     words = ("--input", "in", "--output", "out", "--corrections", "m-corrections")
-    run(capsys, "translate", "m", *words)
+    assert main(["translate", "m", *words]) == 0
+    assert "1 correction is not used; the first: " in capsys.readouterr().err
     assert Path("out/a.txt").read_text().splitlines()[0] == TARGET
