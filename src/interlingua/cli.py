@@ -17,7 +17,7 @@ from interlingua.cli_back_translate import BackFlags, back_translate
 from interlingua.cli_calibrate import calibrate
 from interlingua.cli_clean import clean
 from interlingua.cli_compare import MeasureFlags, compare
-from interlingua.cli_correct import correct
+from interlingua.cli_correct import ToldFlags, correct
 from interlingua.cli_dispatch import CommandLine
 from interlingua.cli_distill import DistillFlags, distill
 from interlingua.cli_doctor import doctor
@@ -374,7 +374,7 @@ COMMAND_LINE = CommandLine(
             (schema, explain),
         ),
     },
-    flags=(*SHARED_FLAGS, BackFlags, DistillFlags, MeasureFlags, ServerSettings),
+    flags=(*SHARED_FLAGS, BackFlags, DistillFlags, MeasureFlags, ServerSettings, ToldFlags),
 )
 
 

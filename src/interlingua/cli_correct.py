@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from interlingua.cli_parts import read_columns
 from interlingua.cli_streams import note, print_json, say
 from interlingua.corpus.corrections import (
     Correction,
@@ -12,17 +14,32 @@ from interlingua.corpus.corrections import (
     read_corrections,
     remove_correction,
 )
-from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.errors import ConfigError, CorpusError, InterlinguaError
 
-__all__ = ["correct"]
+__all__ = ["ToldFlags", "correct"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFlags:
+    """What is told: one correction, or a file of them."""
+
+    source: str | None = None
+    """The text, in quotes."""
+    target: str | None = None
+    """Its right translation."""
+    pairs: Path | None = None
+    """Many of both instead: TSV, JSON Lines or TMX, or PREFIX of two files PREFIX.en and PREFIX.de."""
+    columns: str | None = None
+    """Which columns of TSV or keys of JSON Lines hold source and target: 1,2 or ro,en."""
+
+
+_TOLD = ToldFlags()
 
 
 def correct(
     model: Path,
     *,
-    source: str | None = None,
-    target: str | None = None,
-    pairs: Path | None = None,
+    told: ToldFlags = _TOLD,
     corrections: Path | None = None,
     remove: str | None = None,
     list_: bool = False,
@@ -33,17 +50,15 @@ def correct(
 
     Args:
         model: run folder or model folder that is corrected; nothing in it is changed.
-        source: the text, in quotes.
-        target: its right translation.
-        pairs: many of both instead: TSV, JSON Lines or TMX, or PREFIX of two files PREFIX.en and PREFIX.de.
         corrections: folder for them; by default corrections in the run, or MODEL-corrections beside a model folder.
         remove: forget the correction of this text.
         list_: show what was corrected: source, tab, target.
         json: print JSON.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
-    given = [source or target, pairs, remove, list_ or None]
-    if sum(each is not None for each in given) != 1 or (source is None) != (target is None):
+    given = [told.source or told.target, told.pairs, remove, list_ or None]
+    is_half = (told.source is None) != (told.target is None)
+    if sum(each is not None for each in given) != 1 or is_half:
         raise ConfigError(
             "give a correction, --source TEXT --target TEXT, or many, --pairs FILE, or --remove TEXT, or --list"
         )
@@ -61,7 +76,7 @@ def correct(
         _tell_removed(remove_correction(folder, remove, languages, spelling), folder, json)
         return
     found = []
-    for where, one, other in _read(source, target, pairs, languages):
+    for where, one, other in _read(told, languages):
         each = Correction(one.strip(), other, *languages)
         try:
             spell(each, loaded.tokenizers, loaded.max_length)
@@ -79,22 +94,25 @@ def correct(
         say(f'next: interlingua {names} "..."\n')
 
 
-def _read(
-    source: str | None, target: str | None, pairs: Path | None, languages: tuple[str, str]
-) -> Iterator[tuple[str, str, str]]:
+def _read(told: ToldFlags, languages: tuple[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield where each correction was found, its source and its target."""
-    if source is not None and target is not None:
-        yield "", source, target
+    if told.source is not None and told.target is not None:
+        yield "", told.source, told.target
         return
     from interlingua.corpus.formats import open_pairs
 
-    assert pairs is not None
-    reader = open_pairs(pairs, languages)
-    for pair in reader:
-        if pair.source.endswith("\r") or pair.target.endswith("\r"):  # two files of lines have it
-            reader.count("windows")
-        where = f"{reader.name}, line {pair.line}: "
-        yield where, pair.source.removesuffix("\r"), pair.target.removesuffix("\r")
+    assert told.pairs is not None
+    try:
+        reader = open_pairs(told.pairs, languages, read_columns(told.columns))
+        for pair in reader:
+            if pair.source.endswith("\r") or pair.target.endswith("\r"):  # two files of lines
+                reader.count("windows")
+            where = f"{reader.name}, line {pair.line}: "
+            yield where, pair.source.removesuffix("\r"), pair.target.removesuffix("\r")
+    except CorpusError as error:
+        raise CorpusError(
+            f"{error} (the model reads {languages[0]} and writes {languages[1]})"
+        ) from error
     for remark in reader.remarks():
         note(remark)
 

@@ -215,6 +215,15 @@ def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
     assert run(capsys, *translate) == f"{plain}the dog!\n"
 
 
+def test_a_file_of_more_columns_says_which_and_of_other_languages_which_are_meant(
+    place: Path, capsys: Capture
+) -> None:
+    Path("three.tsv").write_text(f"1\t{TARGET}\t{SOURCE}\n")
+    words = ("correct", "m", "--pairs", "three.tsv", "--json")
+    assert json.loads(run(capsys, *words, "--columns", "3,2"))["new"] == 1
+    refused(capsys, 3, "(the model reads ro and writes en)", *words)
+
+
 def test_two_files_from_windows_give_what_was_meant(place: Path, capsys: Capture) -> None:
     Path("c.ro").write_bytes(f"{SOURCE}\r\n{SOURCES[1]}\n".encode())
     Path("c.en").write_bytes(f"{TARGET}\r\nthe dog!\n".encode())
