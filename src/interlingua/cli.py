@@ -396,5 +396,6 @@ def _report(arguments: Sequence[str], told: Told) -> int:
     except BaseException as error:
         if told.number == signal.SIGTERM:
             return 128 + signal.SIGTERM
-        return report_failure(error if told.number is None else KeyboardInterrupt())
+        command = arguments[0] if arguments else ""
+        return report_failure(error if told.number is None else KeyboardInterrupt(), command)
     return status

@@ -42,6 +42,18 @@ __all__ = [
 
 BUG, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 70, 71, 130, 141
 
+SMALLER_BATCHES = {
+    **dict.fromkeys(
+        ("train", "prepare", "plan", "ablate"),
+        "take smaller batches (--batching.batch-tokens; with --fresh, if the run has begun)",
+    ),
+    **dict.fromkeys(
+        ("translate", "evaluate", "distill", "back-translate"),
+        "take smaller batches (--batch-tokens)",
+    ),
+}
+"""What to do where memory is too small, by the commands that have a flag for it."""
+
 Write = Callable[[str], None]
 
 
@@ -321,7 +333,7 @@ def print_json(value: object, *, indent: int | None = None) -> None:
     say(json.dumps(value, ensure_ascii=False, default=str, indent=indent) + "\n")
 
 
-def report_failure(error: BaseException) -> int:
+def report_failure(error: BaseException, command: str = "") -> int:
     """Tell the user in plain words why a command failed, and return the exit status."""
     if os.environ.get("INTERLINGUA_TRACEBACK", "") not in ("", "0"):
         traceback.print_exception(error)
@@ -342,10 +354,8 @@ def report_failure(error: BaseException) -> int:
         _abandon_standard_output()
         return OutputError.exit_status if not place else InterlinguaError.exit_status
     if _is_out_of_memory(error):
-        note(
-            "error: out of memory; take smaller batches (train: --batching.batch-tokens, elsewhere: "
-            "--batch-tokens; with --fresh, if the run has begun), a smaller model, or a machine with more"
-        )
+        remedy = SMALLER_BATCHES.get(command, "split long lines")
+        note(f"error: out of memory; {remedy}, take a smaller model, or a machine with more")
         return OUT_OF_MEMORY
     words = " ".join(str(error).split())
     note(

@@ -16,7 +16,7 @@ import pytest
 
 import interlingua
 from interlingua import cli, cli_streams
-from interlingua.cli_flags import RunFlags, spell_out
+from interlingua.cli_flags import RunFlags, SearchFlags, spell_out
 from interlingua.cli_marks import note_marks
 from interlingua.cli_streams import (
     note,
@@ -401,6 +401,15 @@ def test_every_failure_has_its_status_and_one_line(
     message = capsys.readouterr().err
     assert message.startswith(words)
     assert message.count("\n") == 1
+
+
+def test_out_of_memory_advises_a_flag_only_where_there_is_one(capsys: Capture) -> None:
+    for command in cli.COMMAND_LINE.commands:
+        taken = {each.annotation for each in inspect.signature(command).parameters.values()}
+        report_failure(MemoryError(), command.__name__)
+        told = capsys.readouterr().err
+        assert ("(--batch-tokens)" in told) == (SearchFlags in taken), command.__name__
+        assert ("--batching.batch-tokens" in told) == (RunFlags in taken), command.__name__
 
 
 def test_a_traceback_is_shown_when_it_is_asked_for(
