@@ -144,6 +144,8 @@ def _in_plain_words(error: "CycloptsError", arguments: Sequence[str]) -> str:
         name = error.keyword or error.argument.name
         positional = error.argument.index is not None and error.keyword is None
         words = f"{name.lstrip('-').upper() if positional else name} is missing, or its value is"
+        if name in arguments:
+            words += f"; a value that begins with a hyphen is written {name}='- ...'"
     if "nknown option" in words and arguments[0] in ("translate", "inspect", "tokenize"):
         words += "; text that begins with a hyphen goes after --"
     return f"{words} (interlingua {arguments[0]} --help tells more)"

@@ -163,6 +163,7 @@ def test_the_version_is_that_of_the_package(capsys: Capture) -> None:
         (["tokenize", "m", "--side", "left"], 'Invalid value "left" for --side'),
         (["average", "r"], "--last is missing"),
         (["train", "a.toml", "b.toml"], "Unused Tokens: ['b.toml']"),
+        (["correct", "m", "--source", "- Da."], "hyphen is written --source='- ...'"),
         (["train"], "no corpus is given"),
         (["train", "--run-dir", ""], 'run_dir = "" is wrong'),
         (["train", "--training.seed"], "flag --training.seed: needs a value"),
