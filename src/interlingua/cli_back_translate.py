@@ -10,7 +10,7 @@ from interlingua.cli_flags import (
     SyntheticFlags,
     ValidFlags,
 )
-from interlingua.cli_streams import note, print_json, refuse_missing_text, say
+from interlingua.cli_streams import note, print_json, refuse_missing_text, refuse_odd_names, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def back_translate(
     _check(back)
     check_flags(keep)
     read = (back.source, back.target, valid.valid_source, valid.valid_target, *keep.held_out)
+    refuse_odd_names((reverse_model, output, mono, back.mono_source, *read))
     for path in (mono, back.mono_source, back.config, *read):
         refuse_missing_text(path)
     refuse_unequal(back.source, back.target)

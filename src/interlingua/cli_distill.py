@@ -10,7 +10,7 @@ from interlingua.cli_flags import (
     SyntheticFlags,
     ValidFlags,
 )
-from interlingua.cli_streams import print_json, refuse_missing_text, say
+from interlingua.cli_streams import print_json, refuse_missing_text, refuse_odd_names, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def distill(
     """
     if not teacher:
         raise ConfigError("no teacher is given; name a run folder or a model folder")
-    for path in (source, target, valid.valid_source, valid.valid_target, *keep.held_out):
+    read = (source, target, valid.valid_source, valid.valid_target, *keep.held_out)
+    refuse_odd_names((*teacher, output, *read))
+    for path in read:
         refuse_missing_text(path)
     options = _options(how, search, target)
     from interlingua.cli_synthetic import (
@@ -111,7 +113,6 @@ def distill(
     )
     config = _student(job, how, valid, width_of(teacher[0]), output)
     own = (job.source.name, job.target.name, CONFIG, RUN)
-    read = (source, target, valid.valid_source, valid.valid_target, *keep.held_out)
     check_output(output, own, read)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:

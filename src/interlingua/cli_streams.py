@@ -34,6 +34,7 @@ __all__ = [
     "refuse_figure",
     "refuse_missing_folder",
     "refuse_missing_text",
+    "refuse_odd_names",
     "refuse_unwritable",
     "report_failure",
     "say",
@@ -107,6 +108,17 @@ def refuse_missing_text(path: Path | None) -> None:
                 f"{path}: can be read only once, and is needed more often; write it into a file, and name that"
             )
         open_bytes(path).close()
+
+
+def refuse_odd_names(paths: Iterable[Path | None]) -> None:
+    """Refuse names that no report and no configuration can hold, before work is done; None is no name.
+
+    Raises:
+        ConfigError: it says which.
+    """
+    for path in paths:
+        if path is not None and any("\ud800" <= sign <= "\udfff" for sign in str(path)):
+            raise ConfigError(f"the name {str(path)!r} is not UTF-8; rename that file")
 
 
 def open_closed_streams() -> None:

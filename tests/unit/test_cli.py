@@ -164,6 +164,14 @@ def test_the_version_is_that_of_the_package(capsys: Capture) -> None:
         (["average", "r"], "--last is missing"),
         (["train", "a.toml", "b.toml"], "Unused Tokens: ['b.toml']"),
         (["correct", "m", "--source", "- Da."], "hyphen is written --source='- ...'"),
+        (
+            ["distill", "m", "--source", "\udcff.ro", "--output", "o"],
+            "is not UTF-8; rename that file",
+        ),
+        (
+            ["back-translate", "m", "--mono", "\udcff.ro", "--output", "o"],
+            "is not UTF-8; rename that",
+        ),
         (["train"], "no corpus is given"),
         (["train", "--run-dir", ""], 'run_dir = "" is wrong'),
         (["train", "--training.seed"], "flag --training.seed: needs a value"),
