@@ -350,10 +350,12 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
     held_out = ", ".join(map(str, keep.held_out)) or None
     filtered = {"keep": keep.keep, "min_score": keep.min_score, "held_out": held_out}
     done = recall(rounds, told, filtered)
-    if left := rounds.left(done):
-        _tell_what_is_left(work, rounds, left)
+    left = rounds.left(done)
+    seconds = _tell_what_is_left(work, rounds, left) if left else 0.0
     if keep.dry_run:
-        if not left:
+        if keep.json:
+            print_json({"rounds": done, "finished": not left, "seconds": seconds})
+        elif not left:
             note(f"every round is done: nothing is left to do in {output}")
         return 0
 
@@ -419,8 +421,8 @@ def _tell_what_is_left(
     work: _Work,
     rounds: "Rounds",
     left: "list[tuple[int, Role, Side]]",
-) -> None:
-    """Say what the rounds will still take, by the pace of the model that writes next."""
+) -> float:
+    """Say what the rounds will still take, by the pace of the model that writes next, and return the seconds."""
     from tempfile import TemporaryDirectory
 
     from interlingua.cli_bulk import waiting_parts
@@ -462,7 +464,9 @@ def _tell_what_is_left(
         weight = work.weight(genuine, round(kept))
         config = work.config(written, genuine, _valid_of(side), place / RUN, weight)
         share = work.keep.keep * weight
-        note(tell_cost(rounds, config, share, left, first, pace))
+        words, seconds = tell_cost(rounds, config, share, left, first, pace)
+    note(words)
+    return seconds
 
 
 def _languages(

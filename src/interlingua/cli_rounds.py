@@ -128,8 +128,8 @@ def tell_cost(
     left: Sequence[tuple[int, Role, Side]],
     first: int,
     pace: float,
-) -> str:
-    """Say what the rounds will still take.
+) -> tuple[str, float]:
+    """Return in words what the rounds will still take, and the seconds of it all.
 
     Args:
         rounds: what is planned.
@@ -163,10 +163,11 @@ def tell_cost(
     translated = [f"{text} {_times(number)}" for text, number in times.items()]
     spent = sum(training) + pace * sum(reading)
     reads = f", and {' and '.join(translated)} to translate" if translated else ""
-    return (
+    words = (
         f"{_number(rounds.count, 'round')}, {_number(len(left), 'training')} to go of {duration(max(training))} each {of}"
         f"{reads}; about {duration(spent)} in all"
     )
+    return words, spent
 
 
 def stand_in(side: Side, source: Path, target: Path) -> None:

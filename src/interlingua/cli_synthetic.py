@@ -13,7 +13,7 @@ from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli_bulk import translate_files, waiting_parts
 from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
-from interlingua.cli_streams import note
+from interlingua.cli_streams import note, print_json
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.formats import UNNAMED, PairReader
@@ -226,10 +226,15 @@ def make_corpus(
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
     refuse_empty(job.text)
-    if waiting:
-        note(measure_cost(waiting, recipe, translator).in_words())
-    else:
-        note("every line is translated; what is left is to choose and filter")
+    cost = measure_cost(waiting, recipe, translator) if waiting else Cost(0, 0.0, 0, 0.0)
+    if flags.dry_run and flags.json:
+        print_json(asdict(cost))
+        return None
+    note(
+        cost.in_words()
+        if waiting
+        else "every line is translated; what is left is to choose and filter"
+    )
     if flags.dry_run:
         return None
     shown = ShowFlags(part_lines=flags.part_lines)

@@ -194,6 +194,7 @@ def test_samples_and_noise_are_the_same_again(capsys: Capture) -> None:
 def test_a_dry_run_tells_the_cost_and_writes_nothing(capsys: Capture) -> None:
     for command in (BACK, DISTILL):
         assert "80 lines to translate, about" in run(f"{command} --dry-run", capsys)[1]
+        assert json.loads(run(f"{command} --dry-run --json", capsys)[0])["lines"] == 80
     assert not Path("more").exists()
     assert not Path("small").exists()
 
@@ -247,6 +248,9 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES[:20]))
     dry = run(f"{TURNS} --dry-run", capsys)[1]
     assert "2 rounds, 3 trainings to go of 60 s each at most, and" in dry
+    told = json.loads(run(f"{TURNS} --dry-run --json", capsys)[0])
+    assert (told["rounds"], told["finished"]) == ([], False)
+    assert told["seconds"] >= 180
     assert "80 lines of mono.digits 2 times and 20 lines of mono.reverse once to translate" in dry
     assert not Path("more").exists()
     # The models of three updates write nothing that the filter would let through, so the text of each is told.
