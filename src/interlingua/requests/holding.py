@@ -8,6 +8,7 @@
 What could not be held all the same is told in the flags.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,17 +90,9 @@ def hold(
             missing = [
                 place for place in short if not _holds(done[place], demands[place], request.n_best)
             ]
-            forced = [phrases[place] for place in missing]
-            wide = _widen(request, forced, most)
-            again = attempt(
-                [texts[place] for place in missing],
-                wide,
-                [places[place] for place in missing],
-                forced,
-            )
-            for place, found in zip(missing, again, strict=True):
-                others = tuple(_flag(each, "constrained") for each in found.alternatives)
-                done[place] = replace(_flag(found, "constrained"), alternatives=others)
+            wanted = {place: phrases[place] for place in missing}
+            again = _force(texts, request, places, attempt, wanted=wanted, max_repeats=most)
+            done = [again.get(place, found) for place, found in enumerate(done)]
         for place in lacking:
             if not keeps_placeholders(demands[place].placeholders, done[place].text):
                 done[place] = _between(texts[place], request, places[place], attempt, spelling)
@@ -121,6 +114,39 @@ def _as_written(
     written = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
     found = dict(zip(asked, written, strict=True))
     return [found[n] if n in found else _unchanged(texts[n], request) for n in range(len(texts))]
+
+
+def _force(
+    texts: Sequence[str],
+    request: Request,
+    places: Sequence[Place],
+    attempt: Attempt,
+    *,
+    wanted: Mapping[int, Phrases],
+    max_repeats: int,
+) -> dict[int, Translation]:
+    """Translate the texts whose numbers are in ``wanted`` with their phrases forced.
+
+    Only those with the same beam are searched together, so that no text gets another one for what its neighbours lack.
+    """
+    alike: dict[int, list[int]] = defaultdict(list)
+    for n, phrases in wanted.items():
+        alike[_beam_for(phrases, request.search.beam_size)].append(n)
+    found: dict[int, Translation] = {}
+    for beam_size, some in alike.items():
+        again = attempt(
+            [texts[n] for n in some],
+            _widen(request, beam_size, max_repeats),
+            [places[n] for n in some],
+            [wanted[n] for n in some],
+        )
+        found.update(zip(some, map(_constrained, again), strict=True))
+    return found
+
+
+def _constrained(found: Translation) -> Translation:
+    others = tuple(_flag(each, "constrained") for each in found.alternatives)
+    return replace(_flag(found, "constrained"), alternatives=others)
 
 
 def _between(
@@ -221,13 +247,16 @@ def _size(phrases: Phrases) -> int:
     return sum(len(phrase) for phrase in phrases)
 
 
-def _widen(request: Request, forced: Sequence[Phrases], max_repeats: int) -> Request:
-    """Give every bank of the longest demand a slot beyond the usual ones; see ``decoding.forced``."""
-    longest = max(map(_size, forced), default=0)
+def _beam_for(phrases: Phrases, usual: int) -> int:
+    """Return a beam with a slot for every bank of the phrases beyond the usual ones; see ``decoding.forced``."""
+    return max(usual, min(usual + _size(phrases) + 1, WIDEST_FORCED))
+
+
+def _widen(request: Request, beam_size: int, max_repeats: int) -> Request:
+    """Search with a wider beam, without samples and groups, for which forced phrases leave no room."""
     usual = request.search
-    widest = min(usual.beam_size + longest + 1, WIDEST_FORCED)
     search = SearchOptions(
-        beam_size=max(usual.beam_size, widest),
+        beam_size=beam_size,
         n_best=usual.n_best,
         length_penalty=usual.length_penalty,
         coverage_penalty=usual.coverage_penalty,

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from interlingua.config import DecodingConfig
+from interlingua.requests.glossary import Glossary, Term
 from interlingua.requests.holding import Spelling, hold
 from interlingua.requests.request import Place, Request, read_request
 from interlingua.requests.translation import Translation
 
-SPELLING = Spelling(within=lambda phrase: (len(phrase),), normalise=str)
+SPELLING = Spelling(within=lambda phrase: tuple(map(ord, phrase)), normalise=str)
 
 
 def said(text: str, *others: str) -> Translation:
@@ -50,3 +51,25 @@ def test_a_vowel_sign_before_a_placeholder_is_translated_with_its_word() -> None
     (found,) = hold([text], request, [0], attempt=attempt, spelling=SPELLING)
     assert asked[-1] == "की किताब है"
     assert found.text == "{{name}} The book is"
+
+
+def test_the_beam_for_the_phrases_of_a_text_does_not_depend_on_its_neighbours() -> None:
+    glossary = Glossary([Term("pisica", "cat"), Term("crocodilul", "crocodile")])
+    request = read_request(DecodingConfig(), {"glossary": glossary, "beam_size": 4})
+
+    def beams(texts: list[str]) -> dict[str, int]:
+        used: dict[str, int] = {}
+
+        def attempt(
+            texts: Sequence[str], request: Request, places: Sequence[Place], phrases: object
+        ) -> list[Translation]:
+            if phrases is not None:
+                used.update(dict.fromkeys(texts, request.search.beam_size))
+            return [said("")] * len(texts)
+
+        hold(texts, request, range(len(texts)), attempt=attempt, spelling=SPELLING)
+        return used
+
+    wanted = {"pisica": 4 + 3 + 1, "crocodilul": 4 + 9 + 1}
+    assert beams(["pisica", "crocodilul"]) == wanted
+    assert beams(["pisica"]) | beams(["crocodilul"]) == wanted
