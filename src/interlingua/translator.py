@@ -428,7 +428,12 @@ class Translator:
         """Check what is asked for, as far as that can be done before a text is read."""
         request = read_request(self.decoding, options)
         if request.force:
-            refuse_what_cannot_be_written(request, self.lexicon.within, self.max_source_length)
+            refuse_what_cannot_be_written(
+                request,
+                self.lexicon.within,
+                self.max_source_length,
+                self.tokenizers.target.unknown_id,
+            )
         return request
 
     async def translate_async(
@@ -549,7 +554,8 @@ class Translator:
                 else each
                 for each in joined
             ]
-        spelling = Spelling(lambda p: self.lexicon.within(p), self.tokenizers.target.normalise)
+        target = self.tokenizers.target
+        spelling = Spelling(lambda p: self.lexicon.within(p), target.normalise, target.unknown_id)
         done = hold(
             texts,
             request,

@@ -2,6 +2,7 @@ import itertools
 import math
 import subprocess
 import sys
+from copy import copy
 
 import pytest
 import torch
@@ -509,6 +510,20 @@ def test_phrases_that_cannot_be_kept_are_refused(copying, asked, message):
     with pytest.raises(TypeError, match="takes a list of phrases"):
         copying.translate(["a"], force="ab")
     copying.translate(["a"], force=["dogs"], ban=["dog"])
+
+
+def test_words_without_a_spelling_are_refused_and_not_written_as_the_unknown_symbol(tokenizers):
+    closed = copy(tokenizers.target)
+    closed.unknown_id = closed.encode("q").ids[-1]  # as if there were no such letter
+    pair = TokenizerPair(closed, closed, shared=True)
+    translator = translator_of(Copy(closed.vocabulary_size), pair, beam_size=2)
+    with pytest.raises(ConfigError, match="'aqua' is forced, and cannot be spelled"):
+        translator.translate(["a"], force=["aqua"])
+    with pytest.raises(ConfigError, match="the prefix 'aqua' cannot be spelled"):
+        translator.translate(["a"], prefix="aqua")
+    glossary = Glossary([Term("water", "aqua")])
+    (found,) = translator.translate(["the water"], glossary=glossary)
+    assert (found.text, found.flags) == ("the water", ("term-missed",))
 
 
 @pytest.mark.parametrize(

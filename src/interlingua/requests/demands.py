@@ -31,6 +31,12 @@ class Demand:
             self.placeholders, translation
         )
 
+    def only(self, can_write: Callable[[str], bool]) -> "Demand":
+        """Leave out what cannot be written."""
+        return Demand(
+            tuple(filter(can_write, self.terms)), tuple(filter(can_write, self.placeholders))
+        )
+
 
 def demand_of(text: str, request: Request, normalise: Callable[[str], str]) -> Demand:
     """Gather the forced words, the terms of the glossary in ``text``, and its placeholders, within which no term is looked for.

@@ -42,6 +42,12 @@ class Spelling:
     """Its ids inside a sentence."""
     normalise: Callable[[str], str]
     """The form in which its tokenizer gives it back."""
+    unknown_id: int
+    """The symbol of what it has no letters for, which is never forced."""
+
+    def can_write(self, phrase: str) -> bool:
+        """Whether a phrase has a spelling."""
+        return self.unknown_id not in self.within(phrase)
 
 
 def hold(
@@ -75,10 +81,8 @@ def hold(
         and not _holds(done[place], demand, request.n_best)
     ]
     if lacking:
-        phrases = {
-            place: tuple(spelling.within(phrase) for phrase in demands[place].phrases)
-            for place in lacking
-        }
+        possible = {place: demands[place].only(spelling.can_write) for place in lacking}
+        phrases = {place: tuple(map(spelling.within, possible[place].phrases)) for place in lacking}
         short = [
             place
             for place in lacking
@@ -88,7 +92,7 @@ def hold(
         usual = request.search.max_repeats
         for most in dict.fromkeys((usual or 3, usual)):
             missing = [
-                place for place in short if not _holds(done[place], demands[place], request.n_best)
+                place for place in short if not _holds(done[place], possible[place], request.n_best)
             ]
             wanted = {place: phrases[place] for place in missing}
             again = _force(texts, request, places, attempt, wanted=wanted, max_repeats=most)

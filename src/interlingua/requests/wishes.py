@@ -10,6 +10,8 @@ from interlingua.tokenization.tokenizer import Tokenizer
 
 __all__ = ["refuse_what_cannot_be_written", "wishes_of"]
 
+_NO_SPELLING = "cannot be spelled with the model's vocabulary, which lacks some of its letters; say it in others"
+
 
 def wishes_of(
     request: Request,
@@ -31,9 +33,11 @@ def wishes_of(
         least_room: tokens that it may write in any case, unless the request or the model allows fewer.
 
     Raises:
-        ConfigError: a prefix or a least length that leaves no room.
+        ConfigError: a prefix or a least length that leaves no room, or a prefix that has no spelling.
     """
     prefix = tuple(tokenizer.encode(request.prefix).ids) if request.prefix else ()
+    if tokenizer.unknown_id in prefix:
+        raise ConfigError(f"the prefix {request.prefix!r} {_NO_SPELLING}")
     if len(prefix) >= longest:
         raise ConfigError(
             f"the prefix has {len(prefix):,} tokens and leaves no room: the model writes {longest:,} at most"
@@ -59,19 +63,23 @@ def wishes_of(
 
 
 def refuse_what_cannot_be_written(
-    request: Request, within: Callable[[str], Sequence[int]], longest: int
+    request: Request, within: Callable[[str], Sequence[int]], longest: int, unknown_id: int
 ) -> None:
-    """Refuse forced words for which no translation has room, or that a rule against repeats forbids.
+    """Refuse forced words that have no spelling, for which no translation has room, or that a rule against repeats forbids.
 
     Args:
         request: what the whole call asks for.
         within: the ids of a phrase inside a sentence.
         longest: tokens that the model writes at most, the end symbol included.
+        unknown_id: the symbol of what the model has no letters for.
 
     Raises:
         ConfigError: such words.
     """
     phrases = {phrase: tuple(within(phrase)) for phrase in request.force}
+    for phrase, ids in phrases.items():
+        if unknown_id in ids:
+            raise ConfigError(f"{phrase!r} is forced, and {_NO_SPELLING}")
     size, n = sum(map(len, phrases.values())) + 1, request.search.no_repeat_ngram
     most = min(request.search.max_length or longest, longest)
     if size > most:

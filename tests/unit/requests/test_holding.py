@@ -11,7 +11,9 @@ from interlingua.requests.holding import Spelling, hold
 from interlingua.requests.request import Place, Request, read_request
 from interlingua.requests.translation import Translation
 
-SPELLING = Spelling(within=lambda phrase: tuple(map(ord, phrase)), normalise=str)
+SPELLING = Spelling(
+    within=lambda phrase: tuple(map(ord, phrase)), normalise=str, unknown_id=ord("q")
+)
 
 
 def said(text: str, *others: str) -> Translation:
@@ -73,3 +75,22 @@ def test_the_beam_for_the_phrases_of_a_text_does_not_depend_on_its_neighbours() 
     wanted = {"pisica": 4 + 3 + 1, "crocodilul": 4 + 9 + 1}
     assert beams(["pisica", "crocodilul"]) == wanted
     assert beams(["pisica"]) | beams(["crocodilul"]) == wanted
+
+
+def test_a_term_without_a_spelling_is_not_forced_and_flagged() -> None:
+    glossary = Glossary([Term("unu", "one"), Term("doi", "quo"), Term("trei", "three")])
+    request = read_request(DecodingConfig(), {"glossary": glossary})
+    asked: list[object] = []
+
+    def attempt(
+        texts: Sequence[str], request: Request, places: Sequence[Place], phrases: object
+    ) -> list[Translation]:
+        if phrases is not None:
+            asked.append(phrases)
+        return [said("three")] * len(texts)
+
+    found = hold(["doi", "doi trei"], request, [0, 1], attempt=attempt, spelling=SPELLING)
+    assert not asked, "nothing that could be written is missing"
+    assert [each.flags for each in found] == [("term-missed",)] * 2
+    hold(["unu doi"], request, [0], attempt=attempt, spelling=SPELLING)
+    assert asked == [[(tuple(map(ord, "one")),)]] * 2
