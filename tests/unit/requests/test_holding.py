@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from interlingua.config import DecodingConfig
+from interlingua.requests.demands import demand_of
 from interlingua.requests.glossary import Glossary, Term
 from interlingua.requests.holding import Spelling, hold
 from interlingua.requests.request import Place, Request, read_request
@@ -94,3 +95,26 @@ def test_a_term_without_a_spelling_is_not_forced_and_flagged() -> None:
     assert [each.flags for each in found] == [("term-missed",)] * 2
     hold(["unu doi"], request, [0], attempt=attempt, spelling=SPELLING)
     assert asked == [[(tuple(map(ord, "one")),)]] * 2
+
+
+COMPUTERS = Glossary([Term("computer", "Rechner"), Term("personal computer", "großer Rechner")])
+
+
+@pytest.mark.parametrize(
+    ("translation", "is_met"),
+    [
+        ("ein Rechner und ein großer Rechner", True),
+        ("ein großer Rechner und ein Rechner", True),
+        ("ein Computer und ein großer Rechner", False),
+        ("ein Rechner und ein Rechner", False),
+    ],
+)
+def test_a_term_within_another_is_wanted_besides_it(translation: str, is_met: bool) -> None:
+    request = read_request(DecodingConfig(), {"glossary": COMPUTERS})
+    demand = demand_of("a computer and a personal computer", request, str)
+    assert demand.is_met(translation) == is_met
+
+
+def test_a_forced_word_may_be_a_part_of_another_phrase() -> None:
+    request = read_request(DecodingConfig(), {"glossary": COMPUTERS, "force": ["Rechner"]})
+    assert demand_of("a personal computer", request, str).is_met("ein großer Rechner")
