@@ -475,13 +475,14 @@ class Translator:
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
         shown, is_told = "", self._is_corrected(sources[0])
         model = self._remembering() if self._recalls(sources[0]) else self.model
+        wish = self.wish(sources[0], place, request)
         steps = stream_search(
             FixedShapes(model, source.pad_id) if request.batch_invariant else model,
             padded,
-            self.wish(sources[0], place, request),
+            wish,
             request.search,
             symbols=(target.pad_id, target.begin_id, target.end_id),
-            constraints=[*self._form.constraints(sources.values()), *self.rules(request)],
+            constraints=[*self._form.constraints(sources.values()), *self.rules(request, [wish])],
         )
         while True:
             try:
@@ -732,7 +733,7 @@ class Translator:
                 wishes,
                 options,
                 symbols=(target.pad_id, target.begin_id, target.end_id),
-                constraints=[*self._form.constraints(sources), *self.rules(request)],
+                constraints=[*self._form.constraints(sources), *self.rules(request, wishes)],
                 forced=phrases,
             )
 
@@ -799,9 +800,11 @@ class Translator:
         """
         _ = self.model
 
-    def rules(self, request: Request) -> list[Constraint]:
+    def rules(self, request: Request, wishes: Sequence[Wishes]) -> list[Constraint]:
         """Return what a request forbids to be written."""
-        return [BannedPhrases(request.ban, self.lexicon)] if request.ban else []
+        if not request.ban:
+            return []
+        return [BannedPhrases(request.ban, self.lexicon, [wish.max_length for wish in wishes])]
 
     def _write(
         self, hypothesis: Hypothesis, flags: tuple[str, ...], source: Sequence[int]

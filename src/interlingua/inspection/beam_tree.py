@@ -228,7 +228,7 @@ def _search(
     source, target = translator.tokenizers.source, translator.tokenizers.target
     options = request.search
     watch = _Watch(options)
-    own: list[Constraint] = [*translator.rules(request), _CutBranches(edits.cut)]
+    own: list[Constraint] = [*translator.rules(request, [wish]), _CutBranches(edits.cut)]
     if edits.whole and edits.pinned:
         own.append(_WordEnds(len(edits.pinned), translator.lexicon.continues))
     rules = constraints_of(options, [wish], target.end_id, own)

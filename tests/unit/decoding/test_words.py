@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from interlingua.decoding.words import BannedPhrases, Lexicon
 from interlingua.tokenization.train import train_tokenizer
@@ -11,14 +12,12 @@ def lexicon(request):
     return Lexicon(train_tokenizer(TEXT, kind=request.param, vocabulary_size=320))
 
 
-def may_follow(lexicon, banned, text, following):
-    import torch
-
+def may_follow(lexicon, banned, text, following, *, room=9):
     ids = lexicon.tokenizer.encode(text).ids
     next_id = lexicon.tokenizer.end_id
     if following:
         next_id = lexicon.tokenizer.encode(text + following).ids[len(ids)]
-    rule = BannedPhrases(banned, lexicon)
+    rule = BannedPhrases(banned, lexicon, [len(ids) + room])
     step = torch.zeros(1, lexicon.tokenizer.vocabulary_size)
     return bool(rule(step, torch.tensor([ids]), torch.tensor([0]))[0, next_id] == 0.0)
 
@@ -54,3 +53,26 @@ def test_a_phrase_is_banned_in_every_form_of_its_characters():
     lexicon = Lexicon(train_tokenizer(text, kind="char", vocabulary_size=320))
     assert not may_follow(lexicon, ["Cafe\u0301"], "ein Café", "")
     assert may_follow(lexicon, ["Cafe\u0301"], "ein Tee", "")
+
+
+def test_a_banned_word_is_not_the_last_for_which_there_is_room(lexicon):
+    text, last = ("the do", "g") if lexicon.tokenizer.kind == "char" else ("the", " dog")
+    assert may_follow(lexicon, ["dog"], text, last), "it may become dogs"
+    assert not may_follow(lexicon, ["dog"], text, last, room=1)
+    assert may_follow(lexicon, ["cat"], text, last, room=1)
+
+
+def test_a_banned_word_is_not_ended_by_a_sign_in_bytes(lexicon):
+    assert not may_follow(lexicon, ["dog"], "the dog", "\u2014")
+    assert may_follow(lexicon, ["dog"], "the dogs", "\u2014")
+
+
+def test_a_banned_sign_is_not_written_in_bytes_either(lexicon):
+    *begun, last = lexicon.tokenizer.encode("dogs€").ids
+    assert lexicon.tokenizer.decode([last]) == "\ufffd"
+    for banned, is_kept in (("€", True), ("dogs€", True), ("£", False)):
+        step = torch.zeros(1, lexicon.tokenizer.vocabulary_size)
+        allowed = BannedPhrases([banned], lexicon, [99])(
+            step, torch.tensor([begun]), torch.tensor([0])
+        )
+        assert bool(allowed[0, last] < 0.0) == is_kept
