@@ -20,10 +20,10 @@ class Lexicon:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
-        before = tokenizer.encode("a").ids
-        start = len(tokenizer.decode(before))
+        self._before = tokenizer.encode("a").ids
+        start = len(tokenizer.decode(self._before))
         self.surfaces = [
-            tokenizer.decode([*before, symbol])[start:]
+            tokenizer.decode([*self._before, symbol])[start:]
             for symbol in range(tokenizer.vocabulary_size)
         ]
         self.continues: Bool[Tensor, "V"] = torch.tensor(
@@ -33,7 +33,23 @@ class Lexicon:
             ]
         )
         """Whether a symbol begins with a letter, digit or part of a character, without a space before it."""
-        self._before = before
+        self._ending: frozenset[int] = frozenset()
+        self.added = self.surfaces
+        """What a symbol adds to the :meth:`text` of those before it."""
+        if not bool(self.continues.any()):  # as in subword-nmt, where a symbol tells what it ends
+            alone = [tokenizer.decode([symbol]) for symbol in range(tokenizer.vocabulary_size)]
+            self._ending = frozenset(
+                symbol
+                for symbol, surface in enumerate(alone)
+                if tokenizer.decode([symbol, *self._before]) != f"{surface}a"
+            )
+            self.added = [
+                text + " " * (symbol in self._ending) for symbol, text in enumerate(alone)
+            ]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ``ids``, with the space behind it if the last one ends a word by itself."""
+        return self.tokenizer.decode(ids) + " " * bool(ids and ids[-1] in self._ending)
 
     def is_cut(self, ids: Sequence[int]) -> bool:
         """Whether ``ids`` end in the middle of a character."""
@@ -41,7 +57,7 @@ class Lexicon:
 
     def within(self, phrase: str) -> tuple[int, ...]:
         """Return the ids of ``phrase`` as it stands inside a sentence, after a space."""
-        before, both = self.tokenizer.encode("a").ids, self.tokenizer.encode(f"a {phrase}").ids
+        before, both = self._before, self.tokenizer.encode(f"a {phrase}").ids
         if both[: len(before)] != before:
             return tuple(self.tokenizer.encode(phrase).ids)
         return tuple(both[len(before) :])
@@ -66,9 +82,9 @@ class BannedPhrases:
         spelled = [lexicon.tokenizer.normalise(phrase).casefold().split() for phrase in phrases]
         self.phrases = [" ".join(words) for words in spelled if words]
         self.lexicon, self.max_lengths = lexicon, max_lengths
-        self._surfaces = [surface.casefold() for surface in lexicon.surfaces]
+        self._surfaces = [surface.casefold() for surface in lexicon.added]
         self._parts = [
-            symbol for symbol, surface in enumerate(lexicon.surfaces) if surface.startswith(_PART)
+            symbol for symbol, surface in enumerate(lexicon.added) if surface.startswith(_PART)
         ]
         self._inside = {is_last: self._that_hold_a_phrase(is_last) for is_last in (False, True)}
         self._completing: dict[tuple[str, bool], list[int]] = {}
@@ -82,7 +98,7 @@ class BannedPhrases:
             zip(written.tolist(), sentences.tolist(), strict=True)
         ):
             is_last = len(ids) + 1 >= self.max_lengths[sentence]
-            text = self.lexicon.tokenizer.decode(ids).casefold()
+            text = self.lexicon.text(ids).casefold()
             allowed[row, self._inside[is_last]] = float("-inf")
             for rest in self._rests(text):
                 allowed[row, self._that_complete(rest, is_last)] = float("-inf")
@@ -117,7 +133,7 @@ class BannedPhrases:
         whole = text.rstrip(_PART)
         rests = self._rests(whole)
         added = {
-            symbol: self.lexicon.tokenizer.decode([*ids, symbol]).casefold()[len(whole) :]
+            symbol: self.lexicon.text([*ids, symbol]).casefold()[len(whole) :]
             for symbol in self._parts
         }
         return [

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from interlingua.decoding.words import BannedPhrases, Lexicon
+from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
 from interlingua.tokenization.train import train_tokenizer
 
 TEXT = ["the dog sees the dogs and the new dog, not a hot dog."] * 9
@@ -76,3 +77,26 @@ def test_a_banned_sign_is_not_written_in_bytes_either(lexicon):
             step, torch.tensor([begun]), torch.tensor([0])
         )
         assert bool(allowed[0, last] < 0.0) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("written", "following", "is_allowed"),
+    [
+        (["the", "do@@"], "g", False),
+        (["the", "do@@"], "g@@", True),
+        (["the", "dog@@"], "s", True),
+        (["the", "dog@@"], None, False),
+        (["the", "dog@@"], "<0x2C>", False),  # a comma
+        (["the"], "dog", False),
+        (["the", "ho@@"], "dog", True),  # hodog
+    ],
+)
+def test_a_ban_is_kept_where_symbols_tell_what_they_end(written, following, is_allowed):
+    pairs = [("t", "h"), ("th", "e</w>"), ("d", "o"), ("do", "g"), ("do", "g</w>"), ("h", "o")]
+    tokenizer = SubwordNmtTokenizer([*pairs, ("dog", "s</w>")])
+    number = {piece: id for id, piece in enumerate(tokenizer.all_tokens())}
+    rule = BannedPhrases(["dog"], Lexicon(tokenizer), [99])
+    step = torch.zeros(1, tokenizer.vocabulary_size)
+    allowed = rule(step, torch.tensor([[number[piece] for piece in written]]), torch.tensor([0]))
+    next_id = number[following] if following else tokenizer.end_id
+    assert bool(allowed[0, next_id] == 0.0) == is_allowed
