@@ -46,7 +46,7 @@ from interlingua.kernels.search import CompiledSearch
 from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, searches_as_usual
 from interlingua.requests.faults import flag_faults
-from interlingua.requests.holding import Spelling, hold
+from interlingua.requests.holding import Spelling, flag_banned, hold
 from interlingua.requests.remembering import RememberedCorrections
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
@@ -490,6 +490,7 @@ class Translator:
             except StopIteration as end:
                 flags = self._marks(sources[0], bool(truncated), self._is_rounded)
                 found = self._write(end.value, flags, sources[0])
+                found = flag_banned(found, request, self._spelling)
                 if found.text.startswith(shown) and len(found.text) > len(shown):
                     yield found.text[len(shown) :]
                 return found
@@ -555,14 +556,12 @@ class Translator:
                 else each
                 for each in joined
             ]
-        target = self.tokenizers.target
-        spelling = Spelling(lambda p: self.lexicon.within(p), target.normalise, target.unknown_id)
         done = hold(
             texts,
             request,
             places,
             attempt=self._attempt,
-            spelling=spelling,
+            spelling=self._spelling,
             left_alone=lambda text: request.lock and self._is_left_alone(text),
         )
         if request.confidence and self.calibration is not None:
@@ -615,6 +614,14 @@ class Translator:
                     device=self.device,
                 )
         return flag_faults(text, found, attention)
+
+    @property
+    def _spelling(self) -> Spelling:
+        """How a phrase is written; the lexicon, which takes a while, is made when one is."""
+        target = self.tokenizers.target
+        return Spelling(
+            lambda phrase: self.lexicon.within(phrase), target.normalise, target.unknown_id
+        )
 
     @cached_property
     def lexicon(self) -> Lexicon:

@@ -439,6 +439,18 @@ def test_forced_words_stand_in_every_translation_and_banned_ones_in_none(transfo
     assert banned[1].text == "the dogs"
 
 
+def test_a_banned_word_that_stands_there_all_the_same_is_flagged_streamed_too(copying):
+    asked = {"prefix": "é ", "ban": ["é"]}  # one letter, in another form
+    (found,) = copying.translate(["a dog"], **asked)
+    stream, streamed = copying.stream("a dog", **asked), None
+    while streamed is None:
+        try:
+            next(stream)
+        except StopIteration as end:
+            streamed = end.value
+    assert found.flags == streamed.flags == ("banned-word",)
+
+
 def test_a_glossary_is_honoured_where_its_source_term_stands(copying):
     glossary = Glossary([Term("red", "Blue"), Term("the", "the")])
     (found, other) = copying.translate(["the red cat", "the reds"], glossary=glossary)

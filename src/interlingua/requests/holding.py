@@ -9,7 +9,7 @@ What could not be held all the same is told in the flags.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interlingua.corpus.placeholders import keeps_placeholders, split_at_placeholders
@@ -19,7 +19,7 @@ from interlingua.requests.demands import Demand, demand_of, holds_all
 from interlingua.requests.request import Place, Request
 from interlingua.requests.translation import Translation, join_parts, without_repeats
 
-__all__ = ["Spelling", "hold"]
+__all__ = ["Spelling", "flag_banned", "hold"]
 
 LONGEST_FORCED = 8
 """Symbols of placeholders that are forced into one translation; with more, the text is cut at them at once."""
@@ -232,11 +232,10 @@ def _holds(found: Translation, demand: Demand, n_best: int) -> bool:
 
 def _report(found: Translation, demand: Demand, request: Request) -> Translation:
     """Add to the flags of a translation and of its alternatives what is still not as it was asked for."""
-    folded = found.text.casefold()
     marks = {
         "term-missed": not holds_all(found.text, demand.terms),
         "placeholders-lost": not keeps_placeholders(demand.placeholders, found.text),
-        "banned-word": any(holds_phrase(folded, phrase.casefold()) for phrase in request.ban),
+        "banned-word": _holds_any(found.text, request.ban),
     }
     flags = (*found.flags, *(mark for mark, holds in marks.items() if holds))
     return replace(
@@ -245,6 +244,18 @@ def _report(found: Translation, demand: Demand, request: Request) -> Translation
         placeholders=demand.placeholders,
         alternatives=tuple(_report(each, demand, request) for each in found.alternatives),
     )
+
+
+def flag_banned(found: Translation, request: Request, spelling: Spelling) -> Translation:
+    """Flag a translation that was not held to anything else for a banned word that stands in it."""
+    is_there = _holds_any(found.text, map(spelling.normalise, request.ban))
+    return _flag(found, "banned-word") if is_there else found
+
+
+def _holds_any(text: str, phrases: Iterable[str]) -> bool:
+    """Whether any of ``phrases`` stands in ``text``, whatever its case."""
+    folded = text.casefold()
+    return any(holds_phrase(folded, phrase.casefold()) for phrase in phrases)
 
 
 def _size(phrases: Phrases) -> int:
