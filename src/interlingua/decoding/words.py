@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from interlingua.corpus.words import is_of_a_word
+from interlingua.corpus.words import is_of_a_word, is_unspaced
 from interlingua.tokenization.tokenizer import Tokenizer
 
 __all__ = ["BannedPhrases", "Lexicon"]
@@ -56,8 +56,9 @@ class Lexicon:
         return self.tokenizer.decode([*self._before, *ids]).endswith(_PART)
 
     def within(self, phrase: str) -> tuple[int, ...]:
-        """Return the ids of ``phrase`` as it stands inside a sentence, after a space."""
-        before, both = self._before, self.tokenizer.encode(f"a {phrase}").ids
+        """Return the ids of ``phrase`` as it stands inside a sentence: after a space, in scripts that put spaces between words."""
+        space = "" if is_unspaced(phrase[:1]) else " "
+        before, both = self._before, self.tokenizer.encode(f"a{space}{phrase}").ids
         if both[: len(before)] != before:
             return tuple(self.tokenizer.encode(phrase).ids)
         return tuple(both[len(before) :])

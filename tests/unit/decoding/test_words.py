@@ -29,6 +29,13 @@ def test_a_phrase_is_spelled_as_it_stands_inside_a_sentence(lexicon):
     assert both == "the new dog"
 
 
+@pytest.mark.parametrize("kind", ["bpe", "char", "unigram"])
+def test_a_phrase_of_a_script_without_spaces_is_spelled_without_one(kind):
+    tokenizer = train_tokenizer(["犬が猫を見る。"] * 9, kind=kind, vocabulary_size=320)
+    ids = Lexicon(tokenizer).within("猫を")
+    assert tokenizer.decode([*tokenizer.encode("犬が").ids, *ids]) == "犬が猫を"
+
+
 @pytest.mark.parametrize("following", ["", ",", " "])
 def test_a_banned_word_cannot_be_ended(lexicon, following):
     if following == " " and lexicon.tokenizer.kind != "char":
