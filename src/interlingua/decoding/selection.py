@@ -63,7 +63,9 @@ class DiverseGroups:
             first = group * width if written.size(2) else 0
             own = worth[:, first : first + width] - self.diversity * counts
             found = top_k(own.flatten(1), width)[1]  # (B, W / groups)
-            counts[:, 0].scatter_add_(1, found % vocabulary, torch.ones_like(own[:, :, 0]))
+            # A slot that ended before writes nothing now: its candidate, and that of an empty one, is worth an infinity.
+            is_written = own.flatten(1).gather(1, found).isfinite()
+            counts[:, 0].scatter_add_(1, found % vocabulary, is_written.to(counts.dtype))
             chosen.append(found + first * vocabulary)
         return torch.cat(chosen, dim=1)
 

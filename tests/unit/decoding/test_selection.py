@@ -95,6 +95,16 @@ def test_groups_of_a_diverse_beam_avoid_each_others_words():
     assert same[0][:1] == (3,)
 
 
+def test_a_group_may_end_after_another_that_ended_long_ago():
+    never, now = float("-inf"), [-9.0, -9.0, -1.0, -1.2]
+    written = torch.tensor([[[3, 2], [3, 3]]])
+    ended, live = [never, never, float("inf"), never], now
+    chosen = DiverseGroups(2, 0.5)(torch.tensor([[ended, live]]), written, [0])
+    assert (chosen % 4).tolist() == [[2, 2]]
+    both = DiverseGroups(2, 0.5)(torch.tensor([[live, live]]), written, [0])
+    assert (both % 4).tolist() == [[2, 3]], "one that ends now is avoided"
+
+
 def test_the_likeliest_symbol_is_left_however_small_top_p_is():
     for found in sample([5, 6], max_length=3, top_p=1e-300):
         assert all(h.ids == (3, 3, 3) for h in found)
