@@ -308,7 +308,7 @@ class Translator:
         The way of searching is that of the first.
 
         Raises:
-            ConfigError: no model, or vocabularies or languages that differ; see also :meth:`load`.
+            ConfigError: no model, or vocabularies, languages or kinds that differ; see also :meth:`load`.
         """
         if isinstance(paths, str | Path):
             raise TypeError(
@@ -337,6 +337,14 @@ class Translator:
                     f"{path}: translates {in_words(member.known)}, and {paths[0]} {in_words(first.known)}; only models of the "
                     "same languages can write together"
                 )
+            form = replace(
+                member._form, tokenizers=first.tokenizers, longest=first.max_source_length
+            )
+            if form != first._form:
+                raise ConfigError(
+                    f"{path}: is another kind of model than {paths[0]}, which makes something else of a text; only models of one kind "
+                    "can write together"
+                )
         if len(members) == 1:
             return first
         together = cls(
@@ -348,6 +356,8 @@ class Translator:
             device=device,
             max_source_length=min(member.max_source_length for member in members),
         )
+        together._form = replace(first._form, longest=together.max_source_length)
+        together.tokenizers = first.tokenizers
         together.directions = first.directions
         return together
 

@@ -21,7 +21,8 @@ from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
 from interlingua.config import DecodingConfig
 from interlingua.errors import ConfigError, ModelError
-from interlingua.model.architecture import Architecture
+from interlingua.model.architecture import Architecture, EncoderArchitecture
+from interlingua.model.building import build_encoder_decoder
 from interlingua.model.transformer import Transformer
 from interlingua.requests.confidence import CALIBRATION, Calibration
 from interlingua.tokenization.pair import TokenizerPair
@@ -89,6 +90,28 @@ def test_models_of_other_languages_cannot_write_together(folders, tmp_path):
     write_manifest(other)
     with pytest.raises(ConfigError, match=r"other: translates en-yy, and .*1 en-xx; only models"):
         Translator.load_ensemble([folders[0], other])
+
+
+def test_an_ensemble_of_taggers_tags(tmp_path):
+    words = train_tokenizer(["the dog sees a cat"], kind="word", vocabulary_size=300)
+    tags = train_tokenizer(["D N V"], kind="word", vocabulary_size=300)
+    for seed, answers in enumerate(("tokens", "tokens", "sequence")):
+        torch.manual_seed(seed)
+        sizes = EncoderArchitecture(
+            answers=answers, encoder_layers=1, d_model=16, d_ff=32, heads=2, tie="target"
+        )
+        model = build_encoder_decoder(
+            sizes, source_vocabulary=words.vocabulary_size, target_vocabulary=tags.vocabulary_size
+        ).eval()
+        pair = TokenizerPair(words, tags, shared=False)
+        loaded = LoadedModel(model, pair, "en", "xx", DecodingConfig(), 40)
+        save_model_folder(tmp_path / str(seed), loaded, parameters_of(model), "a card\n")
+    both = Translator.load_ensemble([tmp_path / "0", tmp_path / "1"], device="cpu")
+    (found,) = both.translate(["the dog sees a cat"])
+    assert len(found.text.split()) == 5
+    assert set(found.text.split()) <= {"D", "N", "V"}
+    with pytest.raises(ConfigError, match="2: is another kind of model than"):
+        Translator.load_ensemble([tmp_path / "0", tmp_path / "2"], device="cpu")
 
 
 def test_the_candidate_most_like_the_others_is_taken(translator):
