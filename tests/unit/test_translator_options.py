@@ -20,6 +20,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
 from interlingua.config import DecodingConfig
+from interlingua.decoding.cross_attention import cross_attention
 from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture, EncoderArchitecture
 from interlingua.model.building import build_encoder_decoder
@@ -44,7 +45,12 @@ def folders(tmp_path_factory):
         torch.manual_seed(seed)
         size = tokenizer.vocabulary_size
         sizes = Architecture(
-            encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=2, max_positions=64
+            encoder_layers=1,
+            decoder_layers=1,
+            d_model=16,
+            d_ff=32,
+            heads=2**seed,
+            max_positions=64,
         )
         model = Transformer(sizes, source_vocabulary=size, target_vocabulary=size).eval()
         restore_size(model)
@@ -73,6 +79,17 @@ def test_an_ensemble_writes_the_mean_of_the_probabilities(folders, translator):
     rows = [member.score([pair])[0].log_probabilities for member in members]
     first = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*rows, strict=True)]
     assert mean.log_probabilities == pytest.approx(first, abs=1e-4)
+
+
+def test_an_ensemble_looks_where_its_members_look_on_average(folders):
+    both = Translator.load_ensemble(folders[:2], device="cpu")
+    members = [Translator.load(folder, device="cpu", plain=True) for folder in folders[:2]]
+    first, second, mean = (
+        cross_attention(each.model, torch.tensor([[7, 8, 9]]), [[9, 8]], pad_id=0, begin_id=2)
+        for each in (*members, both)
+    )
+    torch.testing.assert_close(mean, (first + second) / 2)
+    both.translate(TEXTS, check=True, coverage_penalty=0.5)
 
 
 def test_models_with_other_vocabularies_cannot_write_together(folders):

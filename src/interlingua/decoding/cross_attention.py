@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.protocol import SequenceModel, StateT, TeacherForcedModel
 from interlingua.errors import ModelError
@@ -22,11 +23,11 @@ def cross_attention(
     *,
     pad_id: int,
     begin_id: int,
-) -> Float[Tensor, "B N H T S"]:
-    """Return the weights with which each symbol of each target looked at each source symbol.
+) -> Float[Tensor, "B T S"]:
+    """Return how much each symbol of each target looked at each source symbol: last layer, mean of its heads.
 
     Row t of a target is the step that wrote symbol t, the first one having read the begin symbol only; rows
-    beyond the end of a target mean nothing. N counts the decoder's layers from the input up.
+    beyond the end of a target mean nothing. Of an ensemble it is the mean of its members.
 
     Args:
         model: an encoder-decoder that reads whole targets through ``MultiHeadAttention``.
@@ -38,6 +39,12 @@ def cross_attention(
     Raises:
         ModelError: the model has no attention to the source that can be read.
     """
+    if isinstance(model, Ensemble):
+        every = [
+            cross_attention(member, source, targets, pad_id=pad_id, begin_id=begin_id)
+            for member in model.members
+        ]
+        return torch.stack(every).mean(dim=0)
     if not isinstance(model, nn.Module) or not isinstance(model, TeacherForcedModel):
         raise ModelError(
             f"a {type(model).__name__} does not read whole targets, so that its attention cannot be read"
@@ -53,7 +60,7 @@ def cross_attention(
             "the model has no attention to the source that can be read: one trained with model.attention = none has "
             "none, and a variant of your own derives from MultiHeadAttention and lets its weights pass through self.dropout"
         )
-    return torch.stack(layers, dim=1)
+    return layers[-1].mean(dim=1)
 
 
 def coverage_penalty(attention: Float[Tensor, "T S"], beta: float) -> float:
@@ -78,7 +85,7 @@ def rank_by_coverage(
     source_lengths: Sequence[int],
     symbols: tuple[int, int, int],
 ) -> list[list[Hypothesis]]:
-    """Add the penalty to every score and sort again; the attention is the mean over the last layer's heads.
+    """Add the penalty to every score and sort again.
 
     ``symbols`` are the target ids of padding, begin and end.
     """
@@ -91,7 +98,7 @@ def rank_by_coverage(
         written,
         pad_id=pad_id,
         begin_id=begin_id,
-    )[:, -1].mean(dim=1)  # (B x n, T, S)
+    )  # (B x n, T, S)
     penalties = iter(
         coverage_penalty(maps[place, : len(target), : source_lengths[row]], beta)
         for place, (row, target) in enumerate(zip(rows, written, strict=True))

@@ -107,5 +107,6 @@ def attention_between(
     ids = read.encode_batch([source])[0][: longest - 1]
     written = [*write.encode(target).ids, write.end_id][:longest]
     padded = pad_sources([ids], pad=read.pad_id, end=read.end_id).to(device)
-    maps = cross_attention(model, padded, [written], pad_id=write.pad_id, begin_id=write.begin_id)
-    return maps[0, -1].mean(dim=0)
+    return cross_attention(model, padded, [written], pad_id=write.pad_id, begin_id=write.begin_id)[
+        0
+    ]
