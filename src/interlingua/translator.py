@@ -28,6 +28,7 @@ from interlingua.corpus.placeholders import are_placeholders_alone
 from interlingua.decoding.batches import WORTH_A_THREAD, in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
 from interlingua.decoding.constraints import Constraint
+from interlingua.decoding.cross_attention import looks_at_source
 from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.fixed_shapes import FixedShapes, uniform_batches
 from interlingua.decoding.forced import ForcedPhrases
@@ -609,11 +610,11 @@ class Translator:
         ]
 
     def _check(self, text: str, found: Translation) -> Translation:
-        """Flag a loop, a copy, or a source that was hardly looked at."""
+        """Flag a loop, a copy, or a source that was hardly looked at, which a model may not do at all."""
         if "unchanged" in found.flags:
             return found
         attention = None
-        if text.strip() and found.text:
+        if text.strip() and found.text and looks_at_source(self.model):
             with evaluating(self.model):
                 attention = attention_between(
                     self.model,

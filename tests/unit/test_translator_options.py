@@ -22,7 +22,12 @@ from interlingua.cli import main
 from interlingua.config import DecodingConfig
 from interlingua.decoding.cross_attention import cross_attention
 from interlingua.errors import ConfigError, ModelError
-from interlingua.model.architecture import Architecture, EncoderArchitecture
+from interlingua.model.architecture import (
+    Architecture,
+    DecoderArchitecture,
+    EncoderArchitecture,
+    RecurrentArchitecture,
+)
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.transformer import Transformer
 from interlingua.requests.confidence import CALIBRATION, Calibration
@@ -201,6 +206,30 @@ def test_faults_are_flagged_when_asked_for(translator):
     assert "loop" in loop.flags
     plain = translator.translate(["ab"], prefix="ab ab ab ab")[0]
     assert "loop" not in plain.flags
+
+
+def test_faults_are_looked_for_in_what_a_model_without_attention_to_the_source_wrote(folders):
+    source = Translator.load(folders[0], device="cpu")
+    size = source.tokenizers.target.vocabulary_size
+    for sizes in (
+        RecurrentArchitecture(
+            kind="lstm", attention="none", d_model=16, encoder_layers=1, decoder_layers=1
+        ),
+        DecoderArchitecture(decoder_layers=1, d_model=16, d_ff=32, heads=2),
+    ):
+        torch.manual_seed(1)
+        model = build_encoder_decoder(sizes, source_vocabulary=size, target_vocabulary=size)
+        translator = Translator(
+            model,
+            source.tokenizers,
+            source_lang="en",
+            target_lang="xx",
+            decoding=DecodingConfig(),
+            device="cpu",
+            max_source_length=40,
+        )
+        (found,) = translator.translate(["abc"], check=True, prefix="no no no no", max_length=14)
+        assert "loop" in found.flags
 
 
 def test_given_pairs_are_scored_as_search_scores_them(translator):

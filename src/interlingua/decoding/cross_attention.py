@@ -11,9 +11,21 @@ from interlingua.decoding.ensemble import Ensemble
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.protocol import SequenceModel, StateT, TeacherForcedModel
 from interlingua.errors import ModelError
+from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import record_attention
+from interlingua.model.source_attention import SourceLook
 
-__all__ = ["coverage_penalty", "cross_attention", "rank_by_coverage"]
+__all__ = ["coverage_penalty", "cross_attention", "looks_at_source", "rank_by_coverage"]
+
+
+def looks_at_source(model: object) -> bool:
+    """Whether a model is of a kind that looks at the source as it writes, so that :func:`cross_attention` can tell where."""
+    if isinstance(model, Ensemble):
+        return all(map(looks_at_source, model.members))
+    return isinstance(model, nn.Module) and any(
+        "cross" in name and isinstance(part, MultiHeadAttention | SourceLook)
+        for name, part in model.named_modules()
+    )
 
 
 def cross_attention(
