@@ -40,9 +40,9 @@ class _Fixed:
     """Rows that are computed."""
 
     def reorder(self, rows: Int[Tensor, "R"]) -> "_Fixed":
-        """Keep the number of rows that are computed, unless more are asked for, as at the start of a beam."""
+        """Keep the number of rows that are computed, unless more mean something, as at the start of a beam."""
         asked = rows.size(0)
-        size = self.size if asked <= self.size else SENTENCES * (asked // self.rows)
+        size = SENTENCES * (asked // self.rows) if asked > self.rows else self.size
         return _Fixed(self.state.reorder(_fill(rows, size)), asked, size)
 
 
