@@ -486,9 +486,11 @@ class Translator:
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
         shown, is_told = "", self._is_corrected(sources[0])
         model = self._remembering() if self._recalls(sources[0]) else self.model
+        if request.batch_invariant:
+            model = FixedShapes(model, source.pad_id, self.max_source_length)
         wish = self.wish(sources[0], place, request)
         steps = stream_search(
-            FixedShapes(model, source.pad_id) if request.batch_invariant else model,
+            model,
             padded,
             wish,
             request.search,
@@ -736,7 +738,7 @@ class Translator:
         if recalls:  # what is remembered says itself what of the source is to be said
             model, options = self._remembering(), replace(options, coverage_penalty=0.0)
         if request.batch_invariant:
-            model = FixedShapes(model, source.pad_id)
+            model = FixedShapes(model, source.pad_id, self.max_source_length)
         phrases = None
         if forced:
             lengths = [wish.max_length for wish in wishes]

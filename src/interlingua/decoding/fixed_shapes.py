@@ -52,14 +52,16 @@ class FixedShapes:
     Args:
         model: the model.
         pad_id: source id of padding.
+        longest: symbols of a source that the model reads; padding does not go beyond them.
     """
 
-    def __init__(self, model: SequenceModel[Any], pad_id: int) -> None:
-        self.model, self.pad_id = model, pad_id
+    def __init__(self, model: SequenceModel[Any], pad_id: int, longest: int) -> None:
+        self.model, self.pad_id, self.longest = model, pad_id, longest
 
     def encode(self, source: Int[Tensor, "B S"]) -> tuple[Any, int]:
         """Read the sources, padded to a fixed width, and the first one again until the batch is full."""
-        missing = padded_width(source.size(1)) - source.size(1)
+        length = source.size(1)
+        missing = max(length, min(padded_width(length), self.longest)) - length
         wide = torch.nn.functional.pad(source, (0, missing), value=self.pad_id)
         rows = torch.arange(source.size(0), device=source.device)
         return self.model.encode(wide[_fill(rows, SENTENCES)]), source.size(0)

@@ -34,7 +34,7 @@ def test_as_many_rows_are_computed_for_one_sentence_as_for_many() -> None:
         for sentences in (1, 5, SENTENCES):
             model = Recording()
             beam_search(
-                FixedShapes(model, pad_id=0),
+                FixedShapes(model, pad_id=0, longest=99),
                 torch.ones(sentences, 3, dtype=torch.long),
                 pad_id=0,
                 begin_id=1,
@@ -43,3 +43,10 @@ def test_as_many_rows_are_computed_for_one_sentence_as_for_many() -> None:
                 options=SearchOptions(beam_size=beam_size),
             )
             assert model.rows == {SENTENCES * beam_size}
+
+
+def test_a_source_is_padded_to_a_fixed_width_and_not_beyond_what_the_model_reads() -> None:
+    for length, width in ((1, 8), (8, 8), (9, 16), (17, 20), (20, 20)):
+        model = Recording()
+        FixedShapes(model, pad_id=0, longest=20).encode(torch.ones(2, length, dtype=torch.long))
+        assert model.widths == {width}
