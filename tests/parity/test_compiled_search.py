@@ -219,6 +219,28 @@ def test_an_id_beyond_the_vocabulary_is_refused() -> None:
         )
 
 
+@pytest.mark.parametrize(("source", "limit"), [(1025, 3), (1, 1025), (1, 0)])
+def test_lengths_without_positions_are_refused(source: int, limit: int) -> None:
+    packed = CompiledSearch(make("paper"), "float32")
+    with pytest.raises(ValueError, match="positions for 1024 and 1024"):
+        packed.search(
+            [[END], [5] * source],
+            symbols=(PAD, BEGIN, END),
+            max_lengths=[3, limit],
+            beam_size=1,
+            alpha=0.0,
+            n_best=1,
+        )
+
+
+def test_an_output_whose_numbers_do_not_lie_in_a_row_is_packed_as_it_is() -> None:
+    model, other = make("pre-norm, swiglu"), make("pre-norm, swiglu")
+    other.output.weight = torch.nn.Parameter(model.output.weight.T.contiguous().T)
+    assert not other.output.weight.is_contiguous()
+    found = [compiled(CompiledSearch(each, "float32"), 2, 0.0, 1) for each in (model, other)]
+    assert found[0] == found[1]
+
+
 def test_parts_of_ones_own_are_searched_plainly() -> None:
     model = make("paper")
     assert can_search(model)

@@ -126,6 +126,10 @@ class CompiledSearch:
             model.source_embedding.table.weight.detach(),
             model.target_embedding.table.weight.detach(),
         ]
+        self._positions = [
+            _position_table(embedding).size(0)
+            for embedding in (model.source_embedding, model.target_embedding)
+        ]
         self._epsilon = float(next(m.eps for m in model.modules() if isinstance(m, nn.LayerNorm)))
 
     def is_of(self, model: Transformer) -> bool:
@@ -156,11 +160,13 @@ class CompiledSearch:
 
         Raises:
             IndexError: an id that is not in the vocabulary.
+            ValueError: a source or a limit that the model has no positions for, or a limit below 1.
             MemoryError: not enough of it.
         """
         ids = torch.tensor([id for source in sources for id in source], dtype=torch.long)
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < self._words:
             raise IndexError(f"a source id is outside of the vocabulary of {self._words}")
+        self._check_lengths(list(map(len, sources)), max_lengths)
         offsets = torch.tensor([0, *map(len, sources)]).cumsum(0)
         limits = torch.tensor(max_lengths, dtype=torch.long)
         longest = int(limits.max())
@@ -180,6 +186,15 @@ class CompiledSearch:
             for ended in zip(written.tolist(), numbers.tolist(), lengths.tolist(), strict=True)
         ]
 
+    def _check_lengths(self, sources: Sequence[int], targets: Sequence[int]) -> None:
+        """Refuse what would be read from beyond the tables of positions, or written before a target's beginning."""
+        most_read, most_written = self._positions
+        if max(sources) > most_read or max(targets) > most_written or min(targets) < 1:
+            raise ValueError(
+                f"sources of {max(sources)} tokens at most, for targets of {min(targets)} to {max(targets)}: the model has positions "
+                f"for {most_read} and {most_written}, and writes 1 at least"
+            )
+
     def _keep(self, tensor: Tensor) -> int:
         tensor = tensor.detach().contiguous()
         self._kept.append(tensor)
@@ -192,8 +207,9 @@ class CompiledSearch:
         whole = -(-outputs // self._panel) * self._panel
         panels = torch.empty(whole * int(self._kernels.groups(inputs)), dtype=torch.int32)
         scale, shift = torch.empty(whole), torch.empty(whole, dtype=torch.int32)
+        plain = weight.detach().contiguous()  # named, so that a copy lives until it is read
         self._kernels.pack(
-            *(weight.detach().contiguous().data_ptr(), outputs, inputs),
+            *(plain.data_ptr(), outputs, inputs),
             *(panels.data_ptr(), scale.data_ptr(), shift.data_ptr()),
         )
         yield self._keep(panels)
@@ -247,8 +263,12 @@ class CompiledSearch:
         for embedding in (model.source_embedding, model.target_embedding):
             yield self._keep(embedding.table.weight)
         for embedding in (model.source_embedding, model.target_embedding):
-            assert isinstance(embedding.positions, SinusoidalPositions | LearnedPositions)
-            yield self._keep(embedding.positions.table)
+            yield self._keep(_position_table(embedding))
+
+
+def _position_table(embedding: TokenEmbedding) -> Tensor:
+    assert isinstance(embedding.positions, SinusoidalPositions | LearnedPositions)
+    return embedding.positions.table
 
 
 def _panel_width() -> int:
