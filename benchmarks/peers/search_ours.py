@@ -25,7 +25,7 @@ def search(sources: list[list[int]]) -> list[tuple[int, ...]]:
         found = compiled_beam_search(
             compiled,
             [sources[place] for place in places],
-            symbols=(ids.pad_id, ids.begin_id, ids.end_id),
+            symbols=ids.symbols,
             max_lengths=[task.length] * len(places),
             options=SearchOptions(beam_size=task.beam, min_length=task.length),
         )

@@ -494,7 +494,7 @@ class Translator:
             padded,
             wish,
             request.search,
-            symbols=(target.pad_id, target.begin_id, target.end_id),
+            symbols=target.symbols,
             constraints=[*self._form.constraints(sources.values()), *self.rules(request, [wish])],
         )
         while True:
@@ -729,7 +729,7 @@ class Translator:
             return compiled_beam_search(
                 self.compiled,
                 [[*ids, source.end_id] for ids in sources],
-                symbols=(target.pad_id, target.begin_id, target.end_id),
+                symbols=target.symbols,
                 max_lengths=[wish.max_length for wish in wishes],
                 options=request.search,
             )
@@ -752,7 +752,7 @@ class Translator:
                 padded,
                 wishes,
                 options,
-                symbols=(target.pad_id, target.begin_id, target.end_id),
+                symbols=target.symbols,
                 constraints=[*self._form.constraints(sources), *self.rules(request, wishes)],
                 forced=phrases,
             )

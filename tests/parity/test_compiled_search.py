@@ -19,6 +19,7 @@ from interlingua.errors import ConfigError, ModelError
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
+from interlingua.tokenization.tokenizer import Symbols
 from interlingua.translator import Translator
 
 pytestmark = pytest.mark.skipif(not precisions(), reason="needs a C++ compiler")
@@ -79,7 +80,7 @@ def compiled(
     return compiled_beam_search(
         packed,
         [SOURCES[i] for i in chosen],
-        symbols=(PAD, BEGIN, END),
+        symbols=Symbols(PAD, BEGIN, END),
         max_lengths=[LIMITS[i] for i in chosen],
         options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
     )
@@ -177,11 +178,11 @@ def test_a_shortest_length_is_kept_as_the_plain_search_keeps_it() -> None:
     wishes = [Wishes(max_length=9, source_length=len(source)) for source in SOURCES]
     assert is_plain(asked, wishes)
     padded = pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END)
-    plain = search(model, padded, wishes, asked, symbols=(PAD, BEGIN, END))
+    plain = search(model, padded, wishes, asked, symbols=Symbols(PAD, BEGIN, END))
     fast = compiled_beam_search(
         translator,
         SOURCES,
-        symbols=(PAD, BEGIN, END),
+        symbols=Symbols(PAD, BEGIN, END),
         max_lengths=[9] * len(SOURCES),
         options=asked,
     )
@@ -211,7 +212,7 @@ def test_an_id_beyond_the_vocabulary_is_refused() -> None:
     with pytest.raises(IndexError, match="outside of the vocabulary"):
         packed.search(
             [[VOCABULARY]],
-            symbols=(PAD, BEGIN, END),
+            symbols=Symbols(PAD, BEGIN, END),
             max_lengths=[3],
             beam_size=1,
             alpha=0.0,
@@ -225,7 +226,7 @@ def test_lengths_without_positions_are_refused(source: int, limit: int) -> None:
     with pytest.raises(ValueError, match="positions for 1024 and 1024"):
         packed.search(
             [[END], [5] * source],
-            symbols=(PAD, BEGIN, END),
+            symbols=Symbols(PAD, BEGIN, END),
             max_lengths=[3, limit],
             beam_size=1,
             alpha=0.0,

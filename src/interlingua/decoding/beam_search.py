@@ -41,6 +41,7 @@ from interlingua.decoding.protocol import SequenceModel, StateT
 from interlingua.decoding.repetition import ends_in_repeats
 from interlingua.decoding.selection import Selection, choose_best
 from interlingua.errors import ModelError
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["Beams", "beam_search", "read_targets", "search_steps"]
 
@@ -117,7 +118,7 @@ def beam_search(
     steps = search_steps(
         model,
         source,
-        symbols=(pad_id, begin_id, end_id),
+        symbols=Symbols(pad_id, begin_id, end_id),
         max_lengths=max_lengths,
         options=options,
         constraints=constraints,
@@ -133,7 +134,7 @@ def search_steps(
     model: SequenceModel[StateT],
     source: Int[Tensor, "B S"],
     *,
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
     max_lengths: Sequence[int],
     options: SearchOptions,
     constraints: Sequence[Constraint] = (),
@@ -141,10 +142,9 @@ def search_steps(
 ) -> Iterator[tuple[list[int], Beams, list[int]]]:
     """Search, and show after each step the sentences still searched, their slots, and which rows are finished.
 
-    ``symbols`` are the ids of padding, begin and end. For whoever wants to watch; see :func:`beam_search`.
+    For whoever wants to watch; see :func:`beam_search`.
     """
     device, beam_size = source.device, options.beam_size
-    end_id = symbols[2]
     banned = never_written(*symbols, device)
     prefixes = [p for rule in constraints if isinstance(rule, TargetPrefix) for p in rule.prefixes]
     given = max(map(len, prefixes), default=0)
@@ -153,7 +153,7 @@ def search_steps(
     state = model.start(model.encode(source))  # B rows
     rows = torch.arange(len(sentences), device=device)  # sentence of each row, on the device
     state = state.reorder(rows.repeat_interleave(beam_size))  # R = B x W rows
-    ids = torch.full((len(sentences) * beam_size,), symbols[1], dtype=torch.long, device=device)
+    ids = torch.full((len(sentences) * beam_size,), symbols.begin, dtype=torch.long, device=device)
     numbers = rows
     while sentences:
         logits, state = model.step(ids, state)
@@ -161,9 +161,9 @@ def search_steps(
         of_rows = numbers.repeat_interleave(beam_size)
         step = constrain(constraints, step, beams.ids.flatten(0, 1), of_rows)
         step = step.view(len(sentences), beam_size, -1)
-        worth = _worth(beams, step, end_id)
+        worth = _worth(beams, step, symbols.end)
         chosen = selection(worth, beams.ids, sentences)
-        beams, parents = _advance(beams, step, worth, chosen, end_id)
+        beams, parents = _advance(beams, step, worth, chosen, symbols.end)
         if options.max_repeats:
             beams = _stop_repeating(beams, options.max_repeats, given)
         done = _is_finished(beams, options)

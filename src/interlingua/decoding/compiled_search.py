@@ -6,6 +6,7 @@ from interlingua.decoding.hypothesis import Hypothesis, make_hypothesis, no_numb
 from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.errors import ModelError
 from interlingua.kernels.search import CompiledSearch
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["compiled_beam_search", "is_plain"]
 
@@ -28,7 +29,7 @@ def compiled_beam_search(
     compiled: CompiledSearch,
     sources: Sequence[Sequence[int]],
     *,
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
     max_lengths: Sequence[int],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
@@ -37,14 +38,13 @@ def compiled_beam_search(
     Args:
         compiled: the packed model.
         sources: ids of each source, its end symbol included, without padding.
-        symbols: target ids of padding, begin and end.
+        symbols: of the target.
         max_lengths: symbols written at most for each source, the end symbol included; at least 1.
         options: ones that are plain; ``beam_size``, ``n_best``, ``length_penalty`` and ``min_length`` are read here.
 
     Raises:
         ModelError: the model gives not-a-number.
     """
-    end_id = symbols[2]
     found = compiled.search(
         sources,
         symbols=symbols,
@@ -59,7 +59,7 @@ def compiled_beam_search(
         if not ended:
             raise ModelError(no_number([]))
         hypotheses = [
-            make_hypothesis(ids, log_probs, end_id=end_id, alpha=options.length_penalty)
+            make_hypothesis(ids, log_probs, end_id=symbols.end, alpha=options.length_penalty)
             for ids, log_probs in ended
         ]
         best.append(sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[: options.n_best])

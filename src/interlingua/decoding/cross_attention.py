@@ -14,6 +14,7 @@ from interlingua.errors import ModelError
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.attention_maps import record_attention
 from interlingua.model.source_attention import SourceLook
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["coverage_penalty", "cross_attention", "looks_at_source", "rank_by_coverage"]
 
@@ -95,21 +96,17 @@ def rank_by_coverage(
     beta: float,
     *,
     source_lengths: Sequence[int],
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
 ) -> list[list[Hypothesis]]:
-    """Add the penalty to every score and sort again.
-
-    ``symbols`` are the target ids of padding, begin and end.
-    """
-    pad_id, begin_id, end_id = symbols
+    """Add the penalty to every score and sort again; ``symbols`` are those of the target."""
     rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
-    written = [_written(each, end_id) for hypotheses in found for each in hypotheses]
+    written = [_written(each, symbols.end) for hypotheses in found for each in hypotheses]
     maps = cross_attention(
         model,
         source[torch.tensor(rows, device=source.device)],
         written,
-        pad_id=pad_id,
-        begin_id=begin_id,
+        pad_id=symbols.pad,
+        begin_id=symbols.begin,
     )  # (B x n, T, S)
     penalties = iter(
         coverage_penalty(maps[place, : len(target), : source_lengths[row]], beta)

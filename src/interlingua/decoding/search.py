@@ -21,6 +21,7 @@ from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.decoding.protocol import SequenceModel, StateT
 from interlingua.decoding.selection import DiverseGroups, Samples, Selection, choose_best
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["constraints_of", "search", "selection_of"]
 
@@ -31,7 +32,7 @@ def search(
     wishes: Sequence[Wishes],
     options: SearchOptions,
     *,
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
     constraints: Sequence[Constraint] = (),
     forced: ForcedPhrases | None = None,
 ) -> list[list[Hypothesis]]:
@@ -42,7 +43,7 @@ def search(
         source: padded source ids.
         wishes: what each sentence asks for.
         options: what all have in common.
-        symbols: target ids of padding, begin and end.
+        symbols: of the target.
         constraints: further rules, stronger than those of ``options``, weaker than a prefix.
         forced: phrases that the targets must hold; it takes the place of samples and groups.
 
@@ -79,12 +80,11 @@ def _search(
     source: Int[Tensor, "B S"],
     wishes: Sequence[Wishes],
     options: SearchOptions,
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
     constraints: Sequence[Constraint],
     forced: ForcedPhrases | None,
 ) -> list[list[Hypothesis]]:
-    pad_id, begin_id, end_id = symbols
-    rules = constraints_of(options, wishes, end_id, constraints)
+    rules = constraints_of(options, wishes, symbols.end, constraints)
     selection = selection_of(options, wishes)
     if forced:
         rules, selection = [*rules, forced.rule], forced.select
@@ -97,9 +97,9 @@ def _search(
         found = greedy_search(
             model,
             source,
-            pad_id=pad_id,
-            begin_id=begin_id,
-            end_id=end_id,
+            pad_id=symbols.pad,
+            begin_id=symbols.begin,
+            end_id=symbols.end,
             max_lengths=max_lengths,
             alpha=options.length_penalty,
         )
@@ -107,9 +107,9 @@ def _search(
     return beam_search(
         model,
         source,
-        pad_id=pad_id,
-        begin_id=begin_id,
-        end_id=end_id,
+        pad_id=symbols.pad,
+        begin_id=symbols.begin,
+        end_id=symbols.end,
         max_lengths=max_lengths,
         options=options,
         constraints=rules,

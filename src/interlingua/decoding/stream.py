@@ -13,6 +13,7 @@ from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import SearchOptions, Wishes
 from interlingua.decoding.protocol import SequenceModel, StateT
 from interlingua.decoding.search import constraints_of, selection_of
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["stream_search"]
 
@@ -23,7 +24,7 @@ def stream_search(
     wish: Wishes,
     options: SearchOptions,
     *,
-    symbols: tuple[int, int, int],
+    symbols: Symbols,
     constraints: Sequence[Constraint] = (),
 ) -> Generator[tuple[int, ...], None, Hypothesis]:
     """Search one sentence; yield the ids that all its slots begin with each time there are more of them.
@@ -37,7 +38,7 @@ def stream_search(
         symbols=symbols,
         max_lengths=[wish.max_length],
         options=options,
-        constraints=constraints_of(options, [wish], symbols[2], constraints),
+        constraints=constraints_of(options, [wish], symbols.end, constraints),
         selection=selection_of(options, [wish]),
     )
     shown = 0
@@ -47,10 +48,10 @@ def stream_search(
         assert step is not None  # one sentence is left until it has finished
         _, beams, finished = step
         if finished:
-            best = read_targets(beams, 0, symbols[2], options)[0]
+            best = read_targets(beams, 0, symbols.end, options)[0]
             yield best.ids
             return best
-        stable = _common(beams, symbols[2])
+        stable = _common(beams, symbols.end)
         if len(stable) > shown:
             shown = len(stable)
             yield stable

@@ -248,7 +248,7 @@ def _search(
         steps = search_steps(
             model,
             padded,
-            symbols=(target.pad_id, target.begin_id, target.end_id),
+            symbols=target.symbols,
             max_lengths=[wish.max_length],
             options=options,
             constraints=[watch.before, *rules],

@@ -27,6 +27,7 @@ from interlingua.model.feed_forward import FeedForward
 from interlingua.model.positions import LearnedPositions, SinusoidalPositions
 from interlingua.model.residual import Residual
 from interlingua.model.transformer import Transformer
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["CompiledSearch", "Found", "can_search", "precisions"]
 
@@ -146,7 +147,7 @@ class CompiledSearch:
         self,
         sources: Sequence[Sequence[int]],
         *,
-        symbols: tuple[int, int, int],
+        symbols: Symbols,
         max_lengths: Sequence[int],
         beam_size: int,
         alpha: float,

@@ -4,10 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from interlingua.errors import TokenizerError
 
-__all__ = ["Encoding", "Tokenizer", "refuse_surrogates"]
+__all__ = ["Encoding", "Symbols", "Tokenizer", "refuse_surrogates"]
+
+
+class Symbols(NamedTuple):
+    """The ids that no text becomes, and that every sequence is made with."""
+
+    pad: int
+    """What fills up a batch; never written."""
+    begin: int
+    """What every target is read to begin with; never written."""
+    end: int
+    """What ends a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,11 @@ class Tokenizer(ABC):
     begin_id: int
     end_id: int
     vocabulary_size: int
+
+    @property
+    def symbols(self) -> Symbols:
+        """The ids of padding, begin and end."""
+        return Symbols(self.pad_id, self.begin_id, self.end_id)
 
     @abstractmethod
     def normalise(self, text: str) -> str:
