@@ -1,5 +1,8 @@
 """From sizes to a model: the one place that knows every kind."""
 
+from collections.abc import Callable
+from functools import partial
+
 from interlingua.model.architecture import (
     AnyArchitecture,
     Architecture,
@@ -31,44 +34,21 @@ def build_encoder_decoder(
     Raises:
         ValueError: three-way tying of two different vocabularies.
     """
+    build: Callable[..., EncoderDecoder]
     match architecture:
         case Architecture():
-            return Transformer(
-                architecture,
-                source_vocabulary=source_vocabulary,
-                target_vocabulary=target_vocabulary,
-                source_pad=source_pad,
-                target_pad=target_pad,
-            )
+            build = partial(Transformer, architecture)
         case RecurrentArchitecture():
-            return RecurrentModel(
-                architecture,
-                source_vocabulary=source_vocabulary,
-                target_vocabulary=target_vocabulary,
-                source_pad=source_pad,
-                target_pad=target_pad,
-            )
+            build = partial(RecurrentModel, architecture)
         case ConvolutionalArchitecture():
-            return ConvolutionalModel(
-                architecture,
-                source_vocabulary=source_vocabulary,
-                target_vocabulary=target_vocabulary,
-                source_pad=source_pad,
-                target_pad=target_pad,
-            )
+            build = partial(ConvolutionalModel, architecture)
         case EncoderArchitecture():
-            return Labeller(
-                architecture,
-                source_vocabulary=source_vocabulary,
-                target_vocabulary=target_vocabulary,
-                source_pad=source_pad,
-                target_pad=target_pad,
-            )
+            build = partial(Labeller, architecture)
         case DecoderArchitecture():
-            return LanguageModel(
-                architecture,
-                source_vocabulary=source_vocabulary,
-                target_vocabulary=target_vocabulary,
-                source_pad=source_pad,
-                target_pad=target_pad,
-            )
+            build = partial(LanguageModel, architecture)
+    return build(
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=target_vocabulary,
+        source_pad=source_pad,
+        target_pad=target_pad,
+    )
