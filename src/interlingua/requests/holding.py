@@ -80,26 +80,11 @@ def hold(
         and "empty" not in done[place].flags
         and not _holds(done[place], demand, request.n_best)
     ]
-    if lacking:
-        possible = {place: demands[place].only(spelling.can_write) for place in lacking}
-        phrases = {place: tuple(map(spelling.within, possible[place].phrases)) for place in lacking}
-        short = [
-            place
-            for place in lacking
-            if not demands[place].placeholders or _size(phrases[place]) <= LONGEST_FORCED
-        ]
-        # What waits for its phrase likes to go round in circles; but where all do, they may.
-        usual = request.search.max_repeats
-        for most in dict.fromkeys((usual or 3, usual)):
-            missing = [
-                place for place in short if not _holds(done[place], possible[place], request.n_best)
-            ]
-            wanted = {place: phrases[place] for place in missing}
-            again = _force(texts, request, places, attempt, wanted=wanted, max_repeats=most)
-            done = [again.get(place, found) for place, found in enumerate(done)]
-        for place in lacking:
-            if not keeps_placeholders(demands[place].placeholders, done[place].text):
-                done[place] = _between(texts[place], request, places[place], attempt, spelling)
+    possible = {place: demands[place].only(spelling.can_write) for place in lacking}
+    done = _force_missing(texts, request, places, attempt, spelling, done=done, wanted=possible)
+    for place in lacking:
+        if not keeps_placeholders(demands[place].placeholders, done[place].text):
+            done[place] = _between(texts[place], request, places[place], attempt, spelling)
     for place, demand in enumerate(demands):
         if demand.phrases or request.ban:
             done[place] = _report(done[place], demand, request)
@@ -118,6 +103,32 @@ def _as_written(
     written = attempt([texts[n] for n in asked], request, [places[n] for n in asked], None)
     found = dict(zip(asked, written, strict=True))
     return [found[n] if n in found else _unchanged(texts[n], request) for n in range(len(texts))]
+
+
+def _force_missing(
+    texts: Sequence[str],
+    request: Request,
+    places: Sequence[Place],
+    attempt: Attempt,
+    spelling: Spelling,
+    *,
+    done: list[Translation],
+    wanted: Mapping[int, Demand],
+) -> list[Translation]:
+    """Return ``done`` with those that lack what is ``wanted`` of them translated again, unless it has too many placeholders."""
+    phrases = {n: tuple(map(spelling.within, demand.phrases)) for n, demand in wanted.items()}
+    short = [
+        n
+        for n, demand in wanted.items()
+        if not demand.placeholders or _size(phrases[n]) <= LONGEST_FORCED
+    ]
+    # What waits for its phrase likes to go round in circles; but where all do, they may.
+    usual = request.search.max_repeats
+    for most in dict.fromkeys((usual or 3, usual)):
+        missing = {n: phrases[n] for n in short if not _holds(done[n], wanted[n], request.n_best)}
+        again = _force(texts, request, places, attempt, wanted=missing, max_repeats=most)
+        done = [again.get(n, found) for n, found in enumerate(done)]
+    return done
 
 
 def _force(

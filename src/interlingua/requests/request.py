@@ -136,30 +136,13 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
     numbers = {
         name: value
         for name, value in given.items()
-        if name not in _TEXT_LEVEL and name not in _OF_THE_MODEL
+        if name not in (*_TEXT_LEVEL, *_OF_THE_MODEL, "n_best")
     }
-    beam_size = decoding.beam_size
-    if "beam_size" not in given:
-        if given.get("sample"):
-            beam_size = max(1, given.get("n_best", 1), given.get("mbr", 0))
-        beam_size = max(beam_size, given.get("mbr", 0))
-        groups = max(1, given.get("groups", 1))
-        beam_size = -(-beam_size // groups) * groups
-    n_best = numbers.pop("n_best", 1)
-    mbr = given.get("mbr", 0)
-    SearchOptions(beam_size=beam_size, n_best=n_best)  # refuses more translations than hypotheses
-    if mbr and not max(2, n_best) <= mbr <= beam_size:
-        raise ConfigError(
-            f"mbr is {mbr}; it takes 2 candidates or more, no fewer than n_best ({n_best}) and no more than "
-            f"beam_size ({beam_size})"
-        )
+    beam_size, n_best, wanted = _widths(decoding, given)
     if given.get("split") and n_best > 1:
         raise ConfigError(
             "split and n_best are both given; sentences of one text have no common ranking"
         )
-    wanted = max(n_best, mbr)
-    if given.get("confidence"):
-        wanted = max(wanted, min(ALTERNATIVES + 1, beam_size))
     search = SearchOptions(
         n_best=wanted, beam_size=beam_size, length_penalty=decoding.length_penalty, **numbers
     )
@@ -172,12 +155,33 @@ def read_request(decoding: DecodingConfig, asked: TranslateOptions) -> Request:
         glossary=given.get("glossary"),
         lock=given.get("lock", False),
         n_best=n_best,
-        mbr=mbr,
+        mbr=given.get("mbr", 0),
         check=given.get("check", False),
         split=given.get("split", False),
         confidence=given.get("confidence", False),
         batch_invariant=given.get("batch_invariant", False),
     )
+
+
+def _widths(decoding: DecodingConfig, given: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return the slots of the beam, the translations that are returned, and those that are searched to choose them from."""
+    beam_size, n_best, mbr = decoding.beam_size, given.get("n_best", 1), given.get("mbr", 0)
+    if "beam_size" not in given:
+        if given.get("sample"):
+            beam_size = max(1, n_best, mbr)
+        beam_size = max(beam_size, mbr)
+        groups = max(1, given.get("groups", 1))
+        beam_size = -(-beam_size // groups) * groups
+    SearchOptions(beam_size=beam_size, n_best=n_best)  # refuses more translations than hypotheses
+    if mbr and not max(2, n_best) <= mbr <= beam_size:
+        raise ConfigError(
+            f"mbr is {mbr}; it takes 2 candidates or more, no fewer than n_best ({n_best}) and no more than "
+            f"beam_size ({beam_size})"
+        )
+    wanted = max(n_best, mbr)
+    if given.get("confidence"):
+        wanted = max(wanted, min(ALTERNATIVES + 1, beam_size))
+    return beam_size, n_best, wanted
 
 
 def _refuse_other_kinds(name: str, value: object) -> None:
