@@ -54,6 +54,15 @@ def test_who_types_reads_the_translation(look: Any) -> None:
     assert fits(page)
 
 
+def test_who_skips_to_the_view_keeps_what_is_looked_at(look: Any) -> None:
+    page = look("attention", "7 8 9", layer=1)
+    before = page.url
+    page.locator(".skip").press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.url == before
+    assert page.get_by_label("Sentence", exact=True).input_value() == "7 8 9"
+
+
 def test_a_word_opens_what_else_could_stand_there(look: Any) -> None:
     page = look("translate")
     wait_text(page, ".output", "4 3 2 1")

@@ -21,13 +21,17 @@ const WITH_SENTENCE = ["attention", "tree", "steps", "how"];
 
 class Page extends HTMLElement {
   async connectedCallback() {
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault(); // what stands in the address is what is looked at, and no place on the page
+      document.getElementById("main")?.focus();
+    });
     try {
       this.models = await wantsKey() ? await this.unlock() : await models();
       this.ways = await listWays(this.models);
       if (!this.models[state.m]) set({m: 0});
       if (!state.t && !isExported) set({t: (await ask("about", {model: state.m})).example});
     } catch (error) {
-      this.append(h("main", {id: "main"}, h("h1", {}, "Interlingua"), h("p", {role: "alert"}, error.message)));
+      this.append(h("main", {id: "main", tabindex: -1}, h("h1", {}, "Interlingua"), h("p", {role: "alert"}, error.message)));
       return;
     }
     this.build();
@@ -40,7 +44,7 @@ class Page extends HTMLElement {
     const said = h("p", {role: "alert"});
     const key = h("input", {id: "key", name: "key", type: "password", required: true, pattern: "[!-~]+", autocomplete: "current-password"});
     const form = h("form", {class: "controls"}, field("API key", key), h("button", {class: "main"}, "Open"));
-    const door = h("main", {id: "main"}, h("h1", {}, "Interlingua"), h("p", {}, "This server answers whoever has a key. Its operator gives them out."), form, said);
+    const door = h("main", {id: "main", tabindex: -1}, h("h1", {}, "Interlingua"), h("p", {}, "This server answers whoever has a key. Its operator gives them out."), form, said);
     this.append(door);
     for (;;) {
       if (hasKey()) {
