@@ -562,6 +562,16 @@ def test_a_line_that_is_too_long_is_said_to_be_cut_and_not_scored(look: Any) -> 
     assert "longer than" not in page.locator("main").inner_text()
 
 
+def test_a_test_set_is_translated_without_what_is_switched_off(look: Any) -> None:
+    page = look("file", sw={"positions_off": True, "hidden_source": [0]})
+    page.get_by_label("Sentences, one a line").fill("1 2 3\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody td").nth(1).inner_text() != "3 2 1"
+    page.get_by_role("button", name="Put everything back").click()
+    wait_text(page, "tbody td", "3 2 1")
+
+
 def test_a_test_set_is_scored_opened_and_compared(look: Any) -> None:
     page = look("translate")
     page.get_by_role("link", name="Test set").click()

@@ -323,7 +323,7 @@ class _Model:
             raise ConfigError(
                 f"there are {len(question.texts)} sentences and {len(references)} references; give one each"
             )
-        found = self.translator.translate(question.texts)
+        found = intervene(self.translator, question.switches).translate(question.texts)
         lengths = map(len, self.translator.tokenizers.source.encode_batch(question.texts))
         rows = []
         for place, (each, length) in enumerate(zip(found, lengths, strict=True)):

@@ -219,6 +219,7 @@ class FileQuestion(Question):
     texts: Annotated[list[Text], Field(max_length=LONGEST_FILE)]
     references: Annotated[list[Text | None], Field(max_length=LONGEST_FILE)] | None = None
     """One a text; None for a text that has none."""
+    switches: Intervention = Intervention()
 
 
 QUESTIONS: dict[str, type[Question]] = {

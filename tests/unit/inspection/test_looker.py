@@ -13,8 +13,9 @@ from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.errors import ConfigError
+from interlingua.inspection.interventions import intervene
 from interlingua.inspection.looker import Looker
-from interlingua.inspection.questions import QUESTIONS
+from interlingua.inspection.questions import QUESTIONS, Intervention
 from interlingua.inspection.trace import trace_translation
 from interlingua.translator import Translator
 
@@ -206,6 +207,16 @@ def test_a_file_is_scored_line_by_line(ask: Ask, translator: Translator) -> None
     assert [row["chrf"] for row in some] == [rows[0]["chrf"], None, rows[2]["chrf"]]
     with pytest.raises(ConfigError, match="3 sentences and 2 references"):
         ask("file", texts=texts, references=references[:2])
+
+
+def test_a_file_is_translated_without_what_is_switched_off(
+    ask: Ask, translator: Translator
+) -> None:
+    switches = {"positions_off": True}
+    without = intervene(translator, Intervention(positions_off=True)).translate(SOURCE[:3])
+    rows = ask("file", texts=SOURCE[:3], switches=switches)["rows"]
+    assert [row["text"] for row in rows] == [each.text for each in without]
+    assert rows != ask("file", texts=SOURCE[:3])["rows"]
 
 
 @pytest.mark.parametrize(

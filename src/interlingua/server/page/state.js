@@ -55,8 +55,7 @@ export const state = read();
 export function set(changes, {remember = false} = {}) {
   if ("t" in changes && changes.t !== state.t) {
     changes = {target: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [], place: 0, row: 0, column: 0, ...changes};
-    const {hidden_source: _h, edited: _e, ...rest} = state.sw; // they name places of the sentence before
-    changes.sw ??= rest;
+    changes.sw ??= ofAnySentence(state.sw);
   }
   if (Object.entries(changes).every(([name, value]) => JSON.stringify(state[name]) === JSON.stringify(value))) return;
   Object.assign(state, changes);
@@ -95,6 +94,11 @@ addEventListener("popstate", () => {
 });
 
 /** What is switched off or edited, without what is empty: the form in which the server takes it. */
-export function switches() {
-  return Object.fromEntries(Object.entries(state.sw).filter(([, value]) => (Array.isArray(value) ? value.length : value)));
+export function switches(of = state.sw) {
+  return Object.fromEntries(Object.entries(of).filter(([, value]) => (Array.isArray(value) ? value.length : value)));
+}
+
+/** Of what is switched off or edited, what names no place of one sentence. */
+export function ofAnySentence({hidden_source: _h, edited: _e, ...rest}) {
+  return rest;
 }

@@ -1,7 +1,7 @@
 // A whole file: scores against lengths, one sentence opened, its nearest training pairs, two models side by side.
 
 import {h, s, beginning, choice, number} from "./dom.js";
-import {state, set} from "./state.js";
+import {state, set, switches, ofAnySentence} from "./state.js";
 import {LONGEST, Refused, ask, isExported} from "./api.js";
 import {View} from "./view.js";
 import {fileButton, plainText} from "./text-file.js";
@@ -27,7 +27,7 @@ export function difference(one, other) {
 const kept = {text: "", lines: [], tooMany: 0, order: "place", of: "", answer: null};
 
 class FileView extends View {
-  watches = ["m", "other"];
+  watches = ["m", "other", "sw"];
   build() {
     this.input = h("textarea", {id: "lines", rows: 6, spellcheck: "false", readonly: isExported, "aria-describedby": "lines-hint"});
     const file = fileButton("lines-file", ".txt,.tsv,text/plain", (chosen) => this.attempt(() => this.open(chosen)));
@@ -80,7 +80,8 @@ class FileView extends View {
 
   async ask(signal) {
     if (!kept.lines.length) return null;
-    const of = JSON.stringify([state.m, state.other, kept.lines]);
+    const off = switches(ofAnySentence(state.sw)); // of the model itself: the one beside it is another
+    const of = JSON.stringify([state.m, state.other, off, kept.lines]);
     if (kept.of === of) return kept.answer;
     const {lines} = kept, hasReferences = lines.some((line) => line.reference !== null);
     this.progress.hidden = false;
@@ -89,7 +90,7 @@ class FileView extends View {
       for (let start = 0; start < lines.length; start += AT_ONCE) {
         const part = lines.slice(start, start + AT_ONCE);
         const question = {texts: part.map((line) => line.source), references: hasReferences ? part.map((line) => line.reference) : null};
-        const [mine, others] = await Promise.all([ask("file", {...question, model: state.m}, {signal}), state.other === null ? null : ask("file", {...question, model: state.other}, {signal})]);
+        const [mine, others] = await Promise.all([ask("file", {...question, model: state.m, switches: off}, {signal}), state.other === null ? null : ask("file", {...question, model: state.other}, {signal})]);
         mine.rows.forEach((row, n) => rows.push({...row, ...part[n], place: start + n, other: others?.rows[n]}));
         this.progress.value = rows.length / lines.length;
       }
