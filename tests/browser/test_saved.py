@@ -64,6 +64,25 @@ def test_the_saved_page_opens_without_a_network(look: Any, browser: Any, tmp_pat
     saved.context.close()
 
 
+ASK_MUCH = """async () => {
+    const {ask} = await import("/api.js");
+    for (let n = 0; n < 300; n++) await ask("detect", {q: `1 2 3 4 ${n}`});
+}"""
+
+
+def test_a_page_that_was_asked_much_is_saved_whole(look: Any, browser: Any, tmp_path: Path) -> None:
+    page = look("tree")
+    page.route("**/detect", lambda route: route.fulfill(json=[]))
+    page.evaluate(ASK_MUCH)
+    path = tmp_path / "saved.html"
+    path.write_bytes(save(page, "one HTML page"))
+    saved, said = opened_offline(browser, path)
+    saved.wait_for_selector("tr.best td")
+    assert saved.locator("tr.best td").first.inner_text() == "4 3 2 1"
+    assert not said
+    saved.context.close()
+
+
 def test_a_saved_page_keeps_what_it_shows_and_offers_nothing_that_needs_a_server(
     look: Any, browser: Any, tmp_path: Path
 ) -> None:

@@ -16,6 +16,9 @@ export class Refused extends Error {}
 /** Characters of a text that is looked into, at most. */
 export const LONGEST = 2000;
 
+/** Answers to one kind of question that are kept: what is asked with every letter never drives out what is asked once, such as the models. */
+const MOST_KEPT = 250;
+
 /** What is asked at routes that other clients use too. */
 const ROUTES = ["detect", "translate"];
 
@@ -81,7 +84,8 @@ export async function ask(name, question, {signal} = {}) {
   if (isExported) throw new Refused(SAVED);
   const answer = name === "ways" ? await content(reach("inspect/ways", {signal}), signal) : await post(ROUTES.includes(name) ? name : `inspect/${name}`, body, signal);
   keep(name, body, answer);
-  if (known.size > 200) known.delete(known.keys().next().value);
+  const alike = [...known].filter(([, each]) => each.name === name);
+  if (alike.length > MOST_KEPT) known.delete(alike[0][0]);
   return answer;
 }
 
