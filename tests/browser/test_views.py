@@ -403,6 +403,38 @@ def test_two_compared_trees_have_names_of_their_own(look: Any) -> None:
     assert page.get_by_role("region", name="Finished targets", exact=True).count() == 1
 
 
+def test_the_tree_that_was_kept_stays_as_it_was(look: Any) -> None:
+    page = look("tree")
+    page.get_by_role("button", name="Keep this tree to compare").click()
+    wait_text(page, "h3", "The tree that was kept")
+    page.get_by_role("link", name="How it works").click()
+    page.get_by_role("checkbox", name="positions").uncheck()
+    wait_text(page, ".off", "One thing is switched off")
+    page.get_by_role("link", name="Beam tree").click()
+    page.wait_for_selector("tr.best td")
+    kept = page.locator("tr.best").nth(1).locator("td").first.inner_text()
+    assert kept.startswith("4 3 2 1")
+    assert not best(page).startswith("4 3 2 1")
+    page.get_by_label("Sentence", exact=True).fill("7 8 9")
+    page.get_by_role("button", name="Keep this tree to compare").wait_for()
+    assert page.locator(".beam").count() == 1
+    page.get_by_label("Model", exact=True).select_option("1")
+    page.wait_for_function("() => !location.hash.includes('sw=')")
+    wait_text(page, "tr.best td", "9 8 7")
+
+
+def test_edits_of_another_sentence_cannot_be_undone(look: Any) -> None:
+    page = look("tree")
+    page.get_by_label("Must hold", exact=True).fill("9")
+    page.get_by_label("Must hold", exact=True).press("Enter")
+    page.wait_for_function("() => document.querySelector('tr.best td').textContent.includes('9')")
+    undo = page.get_by_role("button", name="Undo")
+    assert undo.is_enabled()
+    page.get_by_label("Sentence", exact=True).fill("7 8")
+    page.wait_for_function("() => document.querySelector('tr.best td').textContent === '8 7'")
+    assert undo.is_disabled()
+
+
 def test_a_server_that_is_gone_is_said(browser: Any, address: str) -> None:
     page = browser.new_page()
     thrown: list[str] = []

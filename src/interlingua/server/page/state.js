@@ -54,7 +54,7 @@ export const state = read();
 /** Change what is looked at; `remember` makes it a step that the browser's Back undoes. */
 export function set(changes, {remember = false} = {}) {
   if ("t" in changes && changes.t !== state.t) {
-    changes = {target: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [], place: 0, row: 0, column: 0, ...changes};
+    changes = {target: null, pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [], cmp: null, place: 0, row: 0, column: 0, ...changes};
     changes.sw ??= ofAnySentence(state.sw);
   }
   if (Object.entries(changes).every(([name, value]) => JSON.stringify(state[name]) === JSON.stringify(value))) return;
@@ -65,7 +65,8 @@ export function set(changes, {remember = false} = {}) {
 
 /** What another model changes: what was chosen in the one before says nothing of it, and it has its own languages. */
 export function ofModel(m) {
-  return {m, from: "", to: "", target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null, pin: [], whole: false, alt: [], cut: []};
+  return {m, from: "", to: "", target: null, sw: {}, layer: null, head: null, ckpt: null, token: null, other: null,
+    pin: [], whole: false, alt: [], typed: "", force: [], ban: [], cut: [], cmp: null};
 }
 
 /** Be told of every change, by the names of what changed. */

@@ -41,7 +41,7 @@ class Tree extends View {
   }
 
   edit(changes) {
-    this.before.push(Object.fromEntries(EDITS.map((name) => [name, structuredClone(state[name])])));
+    this.before.push(snapshot([...EDITS, "t", "m"]));
     // A translation that was chosen by its beginning goes with this beginning; what is pinned here may be half a word.
     const beginning = "pin" in changes ? {whole: false, ...state.pin.length && {target: null}} : {};
     set({...beginning, ...changes}, {remember: true});
@@ -54,7 +54,7 @@ class Tree extends View {
   }
 
   compare() {
-    set({cmp: state.cmp ? null : Object.fromEntries(EDITS.map((name) => [name, state[name]]))}, {remember: true});
+    set({cmp: state.cmp ? null : snapshot([...EDITS, "sw"])}, {remember: true});
   }
 
   async copyLink() {
@@ -67,6 +67,7 @@ class Tree extends View {
   }
 
   refresh() {
+    this.before = this.before.filter(({t, m}) => t === state.t && m === state.m); // what was pinned in another sentence means nothing here
     this.undoButton.disabled = !this.before.length;
     this.compareButton.textContent = state.cmp ? "Stop comparing" : "Keep this tree to compare";
     this.compareButton.setAttribute("aria-pressed", String(Boolean(state.cmp)));
@@ -76,7 +77,7 @@ class Tree extends View {
   }
 
   async ask(signal) {
-    const wanted = (from) => ask("tree", {model: state.m, text: state.t, beam_size: from.w, alpha: from.a, switches: switches(), edits: tidy({
+    const wanted = (from) => ask("tree", {model: state.m, text: state.t, beam_size: from.w, alpha: from.a, switches: switches(from.sw), edits: tidy({
       pinned: from.pin, whole: from.whole && from.pin.length > 0, typed: from.typed, force: from.force, ban: from.ban, cut: from.cut})}, {signal});
     const [tree, other] = await Promise.all([wanted(state), state.cmp ? wanted({...Object.fromEntries(EDITS.map((name) => [name, null])), ...state.cmp}) : null]);
     return {tree, other};
@@ -139,6 +140,11 @@ class Tree extends View {
       ids.length ? h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, "Write something else here"), correction), h("button", {type: "button", disabled: isExported, onclick: write}, "Write it")) : null);
     this.node.scrollIntoView({block: "nearest"});
   }
+}
+
+/** How these stand now. */
+function snapshot(names) {
+  return structuredClone(Object.fromEntries(names.map((name) => [name, state[name]])));
 }
 
 /** Words between commas. */
