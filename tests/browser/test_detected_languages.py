@@ -103,6 +103,25 @@ def test_the_language_of_a_text_is_found_and_its_model_used_in_every_view(look: 
     assert page.get_by_label("To", exact=True).input_value() == "en"
 
 
+def test_the_last_of_two_chosen_models_is_used_though_the_first_answers_later(look: Any) -> None:
+    page = look("attention", t="1 2 3", m="0")
+    page.wait_for_selector(".heat-map")
+    held: list[Any] = []
+    first = '{"model":1}'
+    page.route(
+        "**/inspect/about",
+        lambda route: held.append(route) if route.request.post_data == first else route.continue_(),
+    )
+    page.get_by_label("Model", exact=True).select_option("1")
+    page.get_by_label("Model", exact=True).select_option("2")
+    page.wait_for_function("() => location.hash.includes('m=2')")
+    with page.expect_response("**/inspect/about"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    assert "m=2" in page.url
+    assert chosen_model(page).startswith("English → German")
+
+
 def test_a_text_in_the_wanted_language_already_is_said_to_be(look: Any) -> None:
     page = look("translate", **{"from": "auto", "to": "en", "t": ENGLISH})
     shows(page, "The text is in English already: choose another language")

@@ -29,6 +29,15 @@ def wait_text(page: Any, selector: str, wanted: str) -> None:
     )
 
 
+def wait_until_held(page: Any, held: list[Any], number: int) -> None:
+    """Wait until so many requests were made that a test answers later."""
+    for _ in range(500):
+        if len(held) == number:
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"{len(held)} requests were made, not {number}")
+
+
 def told(page: Any) -> str:
     return page.locator(".told").first.inner_text()
 
@@ -146,6 +155,22 @@ def test_whole_words_are_offered_and_the_chosen_one_is_written(browser: Any, zoo
             arg=f"the {animal} sleeps",
         )
     page.close()
+
+
+def test_words_that_arrive_late_leave_whoever_writes_alone(look: Any) -> None:
+    page = look("translate")
+    wait_text(page, ".output", "4 3 2 1")
+    held: list[Any] = []
+    page.route("**/inspect/steps", lambda route: held.append(route))
+    page.locator(".pair p").nth(1).get_by_role("button").first.click()
+    page.get_by_label("Text to translate").press("ControlOrMeta+a")
+    wait_until_held(page, held, 1)
+    with page.expect_response("**/inspect/steps"):
+        held[0].continue_()
+    page.keyboard.type("7 8 9")
+    wait_text(page, ".output", "9 8 7")
+    assert page.evaluate("document.activeElement.id") == "source"
+    assert not page.get_by_role("region", name="Alternatives").is_visible()
 
 
 def test_a_word_is_chosen_in_one_of_two_sentences(look: Any) -> None:
@@ -592,6 +617,26 @@ def test_a_line_that_is_too_long_is_said_to_be_cut_and_not_scored(look: Any) -> 
     page.get_by_role("button", name="Translate all").click()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
     assert "longer than" not in page.locator("main").inner_text()
+
+
+def test_the_nearest_pairs_of_one_sentence_are_not_shown_under_another(look: Any) -> None:
+    page = look("file")
+    page.get_by_label("Sentences, one a line").fill("1 2 3\n7 8 9\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.wait_for_selector("tbody tr")
+    held: list[Any] = []
+    page.route("**/inspect/nearest", lambda route: held.append(route))
+    for place in (0, 1):
+        page.locator("tbody button").nth(place).click()
+    wait_until_held(page, held, 2)
+    for route in reversed(held):
+        with page.expect_response("**/inspect/nearest"):
+            route.continue_()
+    chosen = page.get_by_role("region", name="The chosen sentence")
+    chosen.locator("h4").first.wait_for()
+    page.wait_for_timeout(100)
+    assert chosen.locator("h4").count() == 1
+    assert chosen.locator("h3").inner_text() == "7 8 9"
 
 
 def test_a_test_set_is_translated_without_what_is_switched_off(look: Any) -> None:

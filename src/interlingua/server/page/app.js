@@ -64,8 +64,9 @@ class Page extends HTMLElement {
 
   build() {
     this.model = h("select", {id: "model", disabled: isExported, onchange: async (event) => {
-      await this.main.firstElementChild.attempt(() => this.choose(Number(event.target.value)));
-      this.tell(this.main.firstElementChild.way); // where it cannot be chosen
+      const m = this.wanted = Number(event.target.value);
+      await this.main.firstElementChild.attempt(() => this.choose(m));
+      if (this.wanted === m) this.tell(this.main.firstElementChild.way); // where it cannot be chosen
     }},
       this.models.map((model, place) => h("option", {value: place, selected: place === state.m}, `${model.source_name} → ${model.target_name}${model.name ? ` · ${model.name}` : ""}`)));
     this.tabs = Object.entries(NAMES).map(([view, name]) => h("a", {href: linkTo(view), "data-view": view,
@@ -90,7 +91,7 @@ class Page extends HTMLElement {
   async choose(m) {
     const same = this.models[m].source_lang === (this.main.firstElementChild.way?.source ?? this.models[state.m].source_lang);
     const t = same ? state.t : (await ask("about", {model: m})).example;
-    set({...ofModel(m), t}, {remember: true});
+    if (this.wanted === m) set({...ofModel(m), t}, {remember: true}); // and no other was chosen since
   }
 
   /** Show above all views which model is looked into, or that it is not one. */

@@ -143,15 +143,16 @@ class FileView extends View {
   }
 
   async choose(row) {
+    const near = h("div", {}); // of this row: another that is pressed meanwhile has its own
     this.detail.hidden = false;
     this.detail.replaceChildren(h("h3", {}, row.source), h("p", {}, row.text), row.reference ? h("p", {}, h("span", {class: "quiet"}, "Reference: "), row.reference) : null,
-      h("p", {class: "row"}, [["attention", "Attention"], ["tree", "Beam tree"], ["steps", "Each step"], ["how", "How it works"]].map(([view, text]) => h("button", {type: "button", onclick: () => set({view, t: row.source}, {remember: true})}, text))));
+      h("p", {class: "row"}, [["attention", "Attention"], ["tree", "Beam tree"], ["steps", "Each step"], ["how", "How it works"]].map(([view, text]) => h("button", {type: "button", onclick: () => set({view, t: row.source}, {remember: true})}, text))), near);
     this.detail.scrollIntoView({block: "nearest"});
     try {
       const {pairs, of} = await ask("nearest", {model: state.m, text: row.source});
-      this.detail.append(h("h4", {}, `Nearest of ${of.toLocaleString("en")} training pairs`), h("ul", {class: "near"}, pairs.map((pair) => h("li", {}, pair.source, h("br"), h("span", {class: "quiet"}, `${pair.target} (line ${pair.line.toLocaleString("en")}, likeness ${number(pair.likeness)})`)))));
+      near.append(h("h4", {}, `Nearest of ${of.toLocaleString("en")} training pairs`), h("ul", {class: "near"}, pairs.map((pair) => h("li", {}, pair.source, h("br"), h("span", {class: "quiet"}, `${pair.target} (line ${pair.line.toLocaleString("en")}, likeness ${number(pair.likeness)})`)))));
     } catch (error) {
-      this.detail.append(h("p", {class: "quiet"}, error.message));
+      near.append(h("p", {class: "quiet"}, error.message));
     }
   }
 }

@@ -133,10 +133,13 @@ class Translate extends View {
   }
 
   async chooseLanguages() {
+    const chosen = this.chosen = [this.from.value, this.to.value];
+    const isLast = () => this.chosen === chosen; // whoever walks through the languages by key chooses several before the first is answered
     try {
-      set(await chooseLanguages(this.models, this.ways, this.from.value, this.to.value), {remember: true});
+      const changes = await chooseLanguages(this.models, this.ways, ...chosen);
+      if (isLast()) set(changes, {remember: true});
     } finally {
-      this.refresh(); // what could not be chosen is not shown as chosen
+      if (isLast()) this.refresh(); // what could not be chosen is not shown as chosen
     }
   }
 
@@ -241,7 +244,9 @@ class Translate extends View {
   /** What words the model could have written in place of one; choosing another translates again from there. */
   async alternatives(part, group) {
     const begun = part.target_tokens.slice(0, group[0] + 1).map((token) => token.id), before = begun.slice(0, -1);
+    this.opened = group;
     const {words} = await ask("steps", {model: state.m, text: part.source, target: part.target, switches: switches(), instead_of: begun});
+    if (this.opened !== group || !this.answer?.parts.includes(part) || document.activeElement === this.input) return; // somebody went on
     const choose = async (added) => {
       const ids = [...before, ...added], place = this.answer.parts.indexOf(part);
       const {target} = await this.beginning(part, ids, true);
