@@ -102,6 +102,20 @@ def test_a_word_opens_what_else_could_stand_there(look: Any) -> None:
     wait_text(page, ".output", chosen)
 
 
+WORDS_OF = """async ([text, tokens]) => {
+    const {wordsOf} = await import("/tokens.js");
+    return wordsOf(text, tokens.map(([text, start, end]) => ({text, start, end})));
+}"""
+
+
+def test_the_tag_of_a_language_is_no_part_of_the_first_word(look: Any) -> None:
+    page = look("translate")
+    tag, *tokens = [["<2ro>", 0, 0], ["▁go", 0, 2], ["od", 2, 4], ["▁dog", 4, 8], ["</s>", 8, 8]]
+    assert page.evaluate(WORDS_OF, ["good dog", [tag, *tokens]]) == [[0], [1, 2], [3], [4]]
+    marked = [["▁", 0, 0], ["go", 0, 2], *tokens[1:]]
+    assert page.evaluate(WORDS_OF, ["good dog", marked]) == [[0, 1, 2], [3], [4]]
+
+
 ANIMALS = ("cat", "calf", "dog", "horse")
 
 
