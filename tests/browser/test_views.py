@@ -116,6 +116,17 @@ def test_the_tag_of_a_language_is_no_part_of_the_first_word(look: Any) -> None:
     assert page.evaluate(WORDS_OF, ["good dog", marked]) == [[0, 1, 2], [3], [4]]
 
 
+def test_a_text_that_is_read_from_the_right_is_laid_out_so(look: Any) -> None:
+    page = look("translate", "שלום לך")
+    page.wait_for_selector(".pair")
+    for selector in ("#source", ".pair p"):
+        way = page.locator(selector).first.evaluate("each => getComputedStyle(each).direction")
+        assert way == "rtl", selector
+    page.get_by_label("Text to translate").fill("1 2 3")
+    wait_text(page, ".output", "3 2 1")
+    assert page.locator(".output").evaluate("each => getComputedStyle(each).direction") == "ltr"
+
+
 ANIMALS = ("cat", "calf", "dog", "horse")
 
 

@@ -72,7 +72,7 @@ class Page extends HTMLElement {
     this.tabs = Object.entries(NAMES).map(([view, name]) => h("a", {href: linkTo(view), "data-view": view,
       onclick: (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); set({view}, {remember: true}); } }}, name));
     const later = debounce((t) => set({t}), 250);
-    this.sentence = h("input", {id: "sentence", type: "text", value: state.t, maxlength: LONGEST, autocomplete: "off", spellcheck: "false",
+    this.sentence = h("input", {id: "sentence", type: "text", dir: "auto", value: state.t, maxlength: LONGEST, autocomplete: "off", spellcheck: "false",
       disabled: isExported, oninput: (event) => later(event.target.value)});
     this.bar = h("div", {class: "sentence"}, h("label", {for: "sentence"}, "Sentence"), this.sentence);
     this.off = h("div", {class: "off", role: "status"});

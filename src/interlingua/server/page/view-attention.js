@@ -49,7 +49,7 @@ class Attention extends View {
       best.step === "reading" ? " (one step after the word is written, as the decoder reads it)." : "."] : null;
     return [
       h("h2", {class: "hidden"}, "Attention"),
-      h("p", {}, h("span", {lang: spoken(trace.source_lang)}, trace.source), " → ", h("strong", {lang: spoken(trace.target_lang)}, trace.target)),
+      h("p", {}, h("span", {lang: spoken(trace.source_lang), dir: "auto"}, trace.source), " → ", h("strong", {lang: spoken(trace.target_lang), dir: "auto"}, trace.target)),
       h("div", {class: "controls"},
         choice("Which attention", "kind", Object.entries(KINDS), state.kind, (kind) => set({kind, layer: null, head: null})),
         h("label", {class: "field"}, h("span", {class: "label"}, `Layer ${map.layer} of ${maps.at(-1).layer}`),

@@ -29,7 +29,7 @@ const kept = {text: "", lines: [], tooMany: 0, order: "place", of: "", answer: n
 class FileView extends View {
   watches = ["m", "other", "sw"];
   build() {
-    this.input = h("textarea", {id: "lines", rows: 6, spellcheck: "false", readonly: isExported, "aria-describedby": "lines-hint"});
+    this.input = h("textarea", {id: "lines", dir: "auto", rows: 6, spellcheck: "false", readonly: isExported, "aria-describedby": "lines-hint"});
     const file = fileButton("lines-file", ".txt,.tsv,text/plain", (chosen) => this.attempt(() => this.open(chosen)));
     this.input.addEventListener("dragover", (event) => event.preventDefault());
     this.input.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); this.attempt(() => this.open(event.dataTransfer.files[0])); } });
@@ -125,8 +125,8 @@ class FileView extends View {
       h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Sentences"}, h("table", {}, h("caption", {}, sorted.length > SHOWN ? `The first ${SHOWN} in this order` : "All sentences"),
         h("thead", {}, h("tr", {}, ["Source", "Translation", ...(rows[0].other ? ["The other model"] : []), name, "Length"].map((each) => h("th", {scope: "col"}, each)))),
         h("tbody", {}, sorted.slice(0, SHOWN).map((row) => h("tr", {},
-          h("td", {}, h("button", {type: "button", class: "plain", onclick: () => this.choose(row)}, row.source)), h("td", {}, row.text),
-          row.other ? h("td", {}, difference(row.text, row.other.text)) : null, h("td", {}, number(value(row))), h("td", {}, row.source_tokens)))))),
+          h("td", {dir: "auto"}, h("button", {type: "button", class: "plain", onclick: () => this.choose(row)}, row.source)), h("td", {dir: "auto"}, row.text),
+          row.other ? h("td", {dir: "auto"}, difference(row.text, row.other.text)) : null, h("td", {}, number(value(row))), h("td", {}, row.source_tokens)))))),
     ];
   }
 
@@ -145,12 +145,12 @@ class FileView extends View {
   async choose(row) {
     const near = h("div", {}); // of this row: another that is pressed meanwhile has its own
     this.detail.hidden = false;
-    this.detail.replaceChildren(h("h3", {}, row.source), h("p", {}, row.text), row.reference ? h("p", {}, h("span", {class: "quiet"}, "Reference: "), row.reference) : null,
+    this.detail.replaceChildren(h("h3", {dir: "auto"}, row.source), h("p", {dir: "auto"}, row.text), row.reference ? h("p", {}, h("span", {class: "quiet"}, "Reference: "), h("bdi", {}, row.reference)) : null,
       h("p", {class: "row"}, [["attention", "Attention"], ["tree", "Beam tree"], ["steps", "Each step"], ["how", "How it works"]].map(([view, text]) => h("button", {type: "button", onclick: () => set({view, t: row.source}, {remember: true})}, text))), near);
     this.detail.scrollIntoView({block: "nearest"});
     try {
       const {pairs, of} = await ask("nearest", {model: state.m, text: row.source});
-      near.append(h("h4", {}, `Nearest of ${of.toLocaleString("en")} training pairs`), h("ul", {class: "near"}, pairs.map((pair) => h("li", {}, pair.source, h("br"), h("span", {class: "quiet"}, `${pair.target} (line ${pair.line.toLocaleString("en")}, likeness ${number(pair.likeness)})`)))));
+      near.append(h("h4", {}, `Nearest of ${of.toLocaleString("en")} training pairs`), h("ul", {class: "near"}, pairs.map((pair) => h("li", {}, h("bdi", {}, pair.source), h("br"), h("span", {class: "quiet"}, h("bdi", {}, pair.target), ` (line ${pair.line.toLocaleString("en")}, likeness ${number(pair.likeness)})`)))));
     } catch (error) {
       near.append(h("p", {class: "quiet"}, error.message));
     }

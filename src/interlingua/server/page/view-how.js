@@ -48,7 +48,7 @@ class How extends View {
     const select = (text, name, value, count) => h("label", {class: "field"}, h("span", {class: "label"}, text),
       h("select", {onchange: (event) => set({[name]: Number(event.target.value)})}, Array.from({length: count}, (_, n) => h("option", {value: n + 1, selected: n + 1 === value}, n + 1))));
     return [
-      h("p", {class: "verdict"}, h("strong", {lang: spoken(trace.target_lang)}, trace.target || "(nothing)"), changed && trace.target !== plain.target ? [" instead of ", h("span", {lang: spoken(trace.target_lang)}, plain.target)] : changed ? " (the same as with all parts)" : ""),
+      h("p", {class: "verdict"}, h("strong", {lang: spoken(trace.target_lang), dir: "auto"}, trace.target || "(nothing)"), changed && trace.target !== plain.target ? [" instead of ", h("span", {lang: spoken(trace.target_lang), dir: "auto"}, plain.target)] : changed ? " (the same as with all parts)" : ""),
       past ? this.emergence(about, past, step) : null,
       h("h2", {}, "The sentence, step by step"),
       h("div", {class: "controls"},
@@ -64,7 +64,7 @@ class How extends View {
       onchange: (event) => set({ckpt: steps[Number(event.target.value)]})});
     return h("section", {}, h("h2", {}, "How attention emerged"),
       h("p", {class: "controls"}, h("label", {class: "field"}, h("span", {class: "label"}, `Checkpoint at step ${step.toLocaleString("en")}`), slider)),
-      h("p", {}, "Then it translated: ", h("strong", {lang: spoken(past.trace.target_lang)}, past.own || "(nothing)")),
+      h("p", {}, "Then it translated: ", h("strong", {lang: spoken(past.trace.target_lang), dir: "auto"}, past.own || "(nothing)")),
       maps.length ? heat({rows: past.trace.target_tokens.map((token) => word(token.text)), columns: past.trace.source_tokens.map((token) => word(token.text)),
         values: average(maps.at(-1).weights), name: `Attention to the source at step ${step}, last layer, the mean of its heads`, cell: 22}) : null);
   }
@@ -99,7 +99,7 @@ class How extends View {
     const place = Math.min(row, walk.steps.length - 1);
     return h("div", {class: "walk"},
       part("1  Tokens", "", h("p", {}, "The text is cut into pieces of a vocabulary, and each is a number:"),
-        h("p", {class: "row"}, source.map((token) => h("span", {class: "chip still"}, word(token.text), h("small", {}, ` ${token.id}`))))),
+        h("p", {class: "row", dir: "auto"}, source.map((token) => h("span", {class: "chip still"}, word(token.text), h("small", {}, ` ${token.id}`))))),
       part("2  Embeddings and positions", "x = E[id] · √d_model + PE(position)",
         h("p", {}, `Each token has a row of ${about.architecture.d_model} learnt numbers, multiplied by √${about.architecture.d_model} = ${number(side.scale)}; its position adds its own.`),
         h("div", {class: "strips"}, [["embeddings × √d", side.embeddings], ["positions", side.positions], ["their sum", side.sums]].map(([name, values]) => h("div", {}, h("p", {class: "quiet"}, name), strip(values, name)))),

@@ -21,7 +21,7 @@ class Steps extends View {
   needsText = true;
 
   build() {
-    this.given = h("input", {type: "text", disabled: isExported, value: state.target ?? "", onchange: (event) => set({target: event.target.value.trim() || null, place: 0}, {remember: true})});
+    this.given = h("input", {type: "text", dir: "auto", disabled: isExported, value: state.target ?? "", onchange: (event) => set({target: event.target.value.trim() || null, place: 0}, {remember: true})});
     return h("div", {class: "controls"}, h("label", {class: "field wide"}, h("span", {class: "label"}, "Look at another translation than the model's own (empty: its own)"), this.given));
   }
 

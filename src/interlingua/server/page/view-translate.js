@@ -23,7 +23,7 @@ class Translate extends View {
     const later = debounce((t) => set({t}), 180);
     this.limit = Infinity;
     settings().then(({charLimit}) => { this.limit = charLimit > 0 ? charLimit : Infinity; });
-    this.input = h("textarea", {id: "source", rows: 5, value: state.t, spellcheck: "false", "aria-describedby": "drop-hint",
+    this.input = h("textarea", {id: "source", dir: "auto", rows: 5, value: state.t, spellcheck: "false", "aria-describedby": "drop-hint",
       oninput: (event) => later(this.fit(event.target.value)), readonly: isExported});
     const file = fileButton("source-file", `${FORMATS.join(",")},text/plain`, (chosen) => this.take(() => this.open(chosen)));
     this.cutNote = h("div", {class: "row quiet", role: "status"});
@@ -33,7 +33,7 @@ class Translate extends View {
     [this.from, this.to] = ["from", "to"].map((id) => h("select", {id, disabled: isExported, onchange: choose}));
     this.found = h("span", {class: "quiet", role: "status"});
     this.through = h("span", {class: "quiet", role: "status"});
-    this.output = h("div", {class: "output", "aria-live": "polite"});
+    this.output = h("div", {class: "output", dir: "auto", "aria-live": "polite"});
     this.aligned = h("div", {class: "aligned"});
     this.panel = h("div", {class: "alternatives", role: "region", "aria-label": "Alternatives", hidden: true});
     this.probabilities = h("input", {type: "checkbox", checked: state.probs, onchange: (event) => set({probs: event.target.checked})});
@@ -238,7 +238,7 @@ class Translate extends View {
     const targetButtons = targets.map(({group, text, probability}, place) => h("button", {type: "button", class: `chip${state.probs ? ` doubt-${doubt(probability)}` : ""}`, ...hook("target", place),
       onclick: () => this.attempt(() => this.alternatives(part, group)),
       "aria-label": `${text}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [source.text] : []).join(", ") || "nothing"}; other words`}, text));
-    return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang)}, sourceSpans), h("p", {lang: spoken(model.target_lang)}, targetButtons));
+    return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang), dir: "auto"}, sourceSpans), h("p", {lang: spoken(model.target_lang), dir: "auto"}, targetButtons));
   }
 
   /** What words the model could have written in place of one; choosing another translates again from there. */
@@ -257,7 +257,7 @@ class Translate extends View {
     this.panel.hidden = false;
     this.panel.replaceChildren(
       h("p", {}, "In place of ", h("strong", {}, label(part.target, part.target_tokens, group)), ", what the model had in mind:"),
-      h("p", {class: "row", lang: spoken(this.models[state.m].target_lang)}, words.map(({ids, text, log_probability}) => h("button", {type: "button", class: "chip",
+      h("p", {class: "row", lang: spoken(this.models[state.m].target_lang), dir: "auto"}, words.map(({ids, text, log_probability}) => h("button", {type: "button", class: "chip",
         onclick: () => this.attempt(() => choose(ids))}, text, h("small", {}, ` ${percent(Math.exp(log_probability))}`)))),
       h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before, whole: true}, {remember: true})}, "Open the beam tree here"),
         h("button", {type: "button", onclick: () => { this.panel.hidden = true; }}, "Close")));
@@ -275,8 +275,8 @@ class Translate extends View {
   }
 
   list() {
-    this.past.replaceChildren(...past.map(({text, ...state_}) => h("li", {}, h("button", {type: "button", class: "plain",
-      onclick: () => set(state_, {remember: true})}, state_.t), h("br"), h("span", {class: "quiet"}, text))));
+    this.past.replaceChildren(...past.map(({text, ...state_}) => h("li", {}, h("button", {type: "button", class: "plain", dir: "auto",
+      onclick: () => set(state_, {remember: true})}, state_.t), h("br"), h("span", {class: "quiet", dir: "auto"}, text))));
   }
 }
 

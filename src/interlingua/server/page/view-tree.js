@@ -19,9 +19,9 @@ class Tree extends View {
     this.alpha = h("input", {type: "range", min: 0, max: 2, step: 0.1, id: "alpha", disabled: isExported, onchange: (event) => this.edit({a: Number(event.target.value)})});
     this.beamText = h("strong", {});
     this.alphaText = h("strong", {});
-    this.force = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({force: list(event.target.value)})});
-    this.ban = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({ban: list(event.target.value)})});
-    this.typed = h("input", {type: "text", disabled: isExported, onchange: (event) => this.edit({typed: event.target.value.trim()})});
+    this.force = h("input", {type: "text", dir: "auto", disabled: isExported, onchange: (event) => this.edit({force: list(event.target.value)})});
+    this.ban = h("input", {type: "text", dir: "auto", disabled: isExported, onchange: (event) => this.edit({ban: list(event.target.value)})});
+    this.typed = h("input", {type: "text", dir: "auto", disabled: isExported, onchange: (event) => this.edit({typed: event.target.value.trim()})});
     this.undoButton = h("button", {type: "button", onclick: () => this.undo()}, "Undo");
     this.compareButton = h("button", {type: "button", onclick: () => this.compare()}, "Keep this tree to compare");
     this.node = h("section", {class: "node", "aria-label": "The chosen word", hidden: true});
@@ -109,7 +109,7 @@ class Tree extends View {
       h("caption", {}, `${name}, best first`),
       h("thead", {}, h("tr", {}, ["Target", "Score", "Sum", "Length"].map((each) => h("th", {scope: "col"}, each)))),
       h("tbody", {}, tree.finished.map((each, place) => h("tr", {class: place ? "" : "best"},
-        h("td", {lang: spoken(this.models[state.m].target_lang)}, each.text, others && !others.has(each.text) ? h("span", {class: "quiet"}, " (only here)") : ""),
+        h("td", {lang: spoken(this.models[state.m].target_lang), dir: "auto"}, each.text, others && !others.has(each.text) ? h("span", {class: "quiet"}, " (only here)") : ""),
         h("td", {}, number(each.score)), h("td", {}, number(each.total)), h("td", {}, each.length))))));
   }
 
@@ -123,11 +123,11 @@ class Tree extends View {
     const node = tree.nodes[place];
     const shown = word(node.text);
     const press = (text, changes) => h("button", {type: "button", disabled: isExported, onclick: () => this.edit(changes)}, text);
-    const correction = h("input", {type: "text", disabled: isExported, onkeydown: (event) => { if (event.key === "Enter") write(); }});
+    const correction = h("input", {type: "text", dir: "auto", disabled: isExported, onkeydown: (event) => { if (event.key === "Enter") write(); }});
     const write = () => { if (correction.value.trim()) this.edit({pin: ids.slice(0, -1), typed: correction.value.trim()}); };
     this.node.hidden = false;
     this.node.replaceChildren(
-      h("h3", {}, text.join("").replaceAll("▁", " ").trim() || "The beginning"),
+      h("h3", {dir: "auto"}, text.join("").replaceAll("▁", " ").trim() || "The beginning"),
       ids.length ? h("p", {}, `“${shown}”: ${percent(Math.exp(node.log_probability))} after what stands before it. Sum ${number(node.total)}, normalised ${number(node.score)}. `,
         {kept: "It was kept.", finished: "It ends a target.", pruned: "It was pruned: there was better.", forbidden: "You forbade it."}[node.state]) : null,
       h("p", {class: "row"},
