@@ -127,6 +127,77 @@ def test_a_text_that_is_read_from_the_right_is_laid_out_so(look: Any) -> None:
     assert page.locator(".output").evaluate("each => getComputedStyle(each).direction") == "ltr"
 
 
+def has_focus(page: Any, name: str) -> bool:
+    """Whether the element of this name, or whose text begins so, goes on having the focus."""
+    page.wait_for_timeout(100)
+    return page.evaluate(
+        "name => [document.activeElement.ariaLabel, document.activeElement.textContent].some((each) => each?.startsWith(name))",
+        name,
+    )
+
+
+def test_whoever_closes_the_other_words_goes_on_at_the_word(look: Any) -> None:
+    page = look("translate")
+    wait_text(page, ".output", "4 3 2 1")
+    panel = page.get_by_role("region", name="Alternatives")
+    second = page.locator(".pair p").nth(1).get_by_role("button").nth(1)
+    second.press("Enter")
+    page.get_by_role("button", name="Close").press("Enter")
+    assert has_focus(page, "3")
+    second.press("Enter")
+    panel.locator(".chip").nth(1).wait_for()
+    other = panel.locator(".chip").nth(1).inner_text().split()[0]
+    panel.locator(".chip").nth(1).press("Enter")
+    page.get_by_role("button", name="Let the model choose again").wait_for()
+    assert has_focus(page, f"{other}, ")
+
+
+def test_the_keyboard_stays_where_something_is_switched_or_chosen(look: Any) -> None:
+    page = look("how", layer=1, head=1)
+    page.wait_for_selector(".part")
+    switch = "Layer 1, decoder, to the source, head 2"
+    page.get_by_role("button", name=switch).press("Enter")
+    page.wait_for_selector('.switch[aria-pressed="false"]')
+    assert has_focus(page, switch)
+    head = page.locator(".result select").nth(1)
+    head.focus()
+    for number in ("2", "1"):
+        head.select_option(number)
+        page.wait_for_function("n => location.hash.includes(`head=${n}`)", arg=number)
+        page.wait_for_timeout(300)
+        assert head.evaluate("each => each === document.activeElement")
+
+
+def test_the_keyboard_stays_at_the_second_of_two_equal_tokens(look: Any) -> None:
+    page = look("steps", "5 5 1")
+    tokens = page.locator("table.steps tbody button")
+    assert tokens.nth(1).inner_text() == tokens.nth(2).inner_text()
+    tokens.nth(2).press("Enter")
+    wait_text(page, "h3", "Step 3")
+    page.wait_for_timeout(100)
+    assert tokens.nth(2).evaluate("each => each === document.activeElement")
+
+
+def test_the_keyboard_goes_on_in_the_tree_after_an_edit(look: Any) -> None:
+    page = look("tree")
+    page.locator('.beam g[tabindex="0"]').focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Cut this branch").press("Enter")
+    page.wait_for_selector(".beam .node.forbidden")
+    assert has_focus(page, "4, ")
+
+
+def test_the_order_of_a_test_set_is_chosen_by_key(look: Any) -> None:
+    page = look("file")
+    page.get_by_label("Sentences, one a line").fill("1 2 3\n4 5 6 7\n")
+    page.get_by_role("button", name="Translate all").click()
+    page.get_by_label("as in the file").focus()
+    for order in ("worst", "longest"):
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.value") == order
+
+
 ANIMALS = ("cat", "calf", "dog", "horse")
 
 

@@ -121,7 +121,7 @@ class FileView extends View {
       h("p", {}, `${rows.length.toLocaleString("en")} sentences; mean ${name} ${number(mean(scored.map(value)))}`, scored.length < rows.length ? ` of the ${scored.length.toLocaleString("en")} that ${cut ? "are scored" : "have a reference"}` : "", without ? `; ${without.toLocaleString("en")} ${without === 1 ? "has" : "have"} none` : "",
         rows[0].other ? `; mean of the other model ${number(mean(scored.map((row) => hasReferences ? row.other.chrf : row.other.per_token)))}; ${changed} translations differ` : "", "."),
       this.scatter(scored, value, name), this.detail,
-      choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], kept.order, (order) => { kept.order = order; this.result.replaceChildren(...[this.show(answer)].flat().filter(Boolean)); }),
+      choice("Order", "order", [["place", "as in the file"], ["worst", "worst first"], ["longest", "longest first"], ...(rows[0].other ? [["changed", "changed first"]] : [])], kept.order, (order) => { kept.order = order; this.draw(answer); }),
       h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Sentences"}, h("table", {}, h("caption", {}, sorted.length > SHOWN ? `The first ${SHOWN} in this order` : "All sentences"),
         h("thead", {}, h("tr", {}, ["Source", "Translation", ...(rows[0].other ? ["The other model"] : []), name, "Length"].map((each) => h("th", {scope: "col"}, each)))),
         h("tbody", {}, sorted.slice(0, SHOWN).map((row) => h("tr", {},

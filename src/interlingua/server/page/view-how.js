@@ -3,7 +3,7 @@
 import {h, choice, number, spoken, word} from "./dom.js";
 import {state, set, switches} from "./state.js";
 import {ask, isExported} from "./api.js";
-import {View} from "./view.js";
+import {View, mark} from "./view.js";
 import {heat, strip} from "./heat.js";
 import {average} from "./view-attention.js";
 import {bars} from "./view-steps.js";
@@ -27,7 +27,9 @@ class How extends View {
     const head = state.head || 1;
     const plain = await ask("trace", {model: state.m, text: state.t}, {signal});
     const trace = await ask("trace", question, {signal});
+    const goOn = mark(this.panel);
     this.panel.replaceChildren(switchPanel(about, trace.source_tokens));
+    goOn?.();
     const rows = state.kind === "encoder" ? trace.source_tokens : trace.target_tokens;
     const row = Math.max(0, Math.min(state.row, rows.length - 1));
     let walk = null, off = "";

@@ -177,7 +177,6 @@ class Translate extends View {
   show(answer) {
     this.text = answer.text;
     this.remember(answer.text);
-    this.panel.hidden = true;
     this.output.classList.toggle("coloured", state.probs);
     this.output.replaceChildren(...answer.parts.map((part) => this.part(part)));
     const opened = answer.parts.filter((part) => part.source_tokens);
@@ -186,6 +185,7 @@ class Translate extends View {
       h("p", {class: "quiet"}, "Point at a word, or move to it with the Tab key: the words that it hangs together with are marked. ",
         "Press a word of the translation for other words in its place."),
       ...opened.map((part) => this.pair(part))] : [this.toldOfWay(answer)].filter(Boolean));
+    this.close();
     return chosenWords(answer.parts).length ? h("p", {class: "row"}, "The beginning is pinned. ",
       h("button", {type: "button", onclick: () => set({pin: [], whole: false, alt: [], target: null}, {remember: true})}, "Let the model choose again")) : null;
   }
@@ -236,13 +236,13 @@ class Translate extends View {
     const sourceSpans = sources.map(({text}, place) => h("button", {type: "button", class: "chip plain", ...hook("source", place),
       "aria-label": `${text}: with ${targets.flatMap((target, t) => linked(t, place) ? [target.text] : []).join(", ") || "nothing"}`}, text));
     const targetButtons = targets.map(({group, text, probability}, place) => h("button", {type: "button", class: `chip${state.probs ? ` doubt-${doubt(probability)}` : ""}`, ...hook("target", place),
-      onclick: () => this.attempt(() => this.alternatives(part, group)),
+      onclick: (event) => this.attempt(() => this.alternatives(part, group, event.currentTarget)),
       "aria-label": `${text}, ${percent(probability)}, from ${sources.flatMap((source, c) => linked(place, c) ? [source.text] : []).join(", ") || "nothing"}; other words`}, text));
     return h("div", {class: "pair"}, h("p", {lang: spoken(model.source_lang), dir: "auto"}, sourceSpans), h("p", {lang: spoken(model.target_lang), dir: "auto"}, targetButtons));
   }
 
   /** What words the model could have written in place of one; choosing another translates again from there. */
-  async alternatives(part, group) {
+  async alternatives(part, group, button) {
     const begun = part.target_tokens.slice(0, group[0] + 1).map((token) => token.id), before = begun.slice(0, -1);
     this.opened = group;
     const {words} = await ask("steps", {model: state.m, text: part.source, target: part.target, switches: switches(), instead_of: begun});
@@ -254,14 +254,26 @@ class Translate extends View {
       if (isAlone(part, this.answer.parts)) set({pin: ids, whole: true, typed: "", target}, {remember: true});
       else set({alt: [...state.alt.filter(([other]) => other !== place), [place, ids]]}, {remember: true});
     };
+    this.opener = this.buttons().indexOf(button);
     this.panel.hidden = false;
     this.panel.replaceChildren(
       h("p", {}, "In place of ", h("strong", {}, label(part.target, part.target_tokens, group)), ", what the model had in mind:"),
       h("p", {class: "row", lang: spoken(this.models[state.m].target_lang), dir: "auto"}, words.map(({ids, text, log_probability}) => h("button", {type: "button", class: "chip",
         onclick: () => this.attempt(() => choose(ids))}, text, h("small", {}, ` ${percent(Math.exp(log_probability))}`)))),
       h("p", {class: "row"}, h("button", {type: "button", onclick: () => set({view: "tree", t: part.source, pin: before, whole: true}, {remember: true})}, "Open the beam tree here"),
-        h("button", {type: "button", onclick: () => { this.panel.hidden = true; }}, "Close")));
+        h("button", {type: "button", onclick: () => this.close()}, "Close")));
     this.panel.querySelector("button").focus();
+  }
+
+  /** Close the other words; whoever was among them goes on at the word in whose place they could stand. */
+  close() {
+    const isInside = this.panel.contains(document.activeElement);
+    this.panel.hidden = true;
+    if (isInside) this.buttons()[this.opener]?.focus({preventScroll: true});
+  }
+
+  buttons() {
+    return [...this.aligned.querySelectorAll("button")];
   }
 
   remember(text) {

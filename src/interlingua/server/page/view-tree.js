@@ -83,6 +83,17 @@ class Tree extends View {
     return {tree, other};
   }
 
+  /** Whoever did something with a word goes on at this word, or at the last before it that is still there. */
+  draw(answer) {
+    const isInside = this.node.contains(document.activeElement), {nodes} = answer.tree;
+    super.draw(answer);
+    if (!isInside) return;
+    const way = [0];
+    for (const id of this.opened) way.push(nodes.findIndex((node) => node.parent === way.at(-1) && node.id === id));
+    const drawn = way.map((place) => this.result.querySelector(`[data-node="${place}"]`));
+    drawn.findLast(Boolean)?.focus({preventScroll: true});
+  }
+
   show({tree, other}) {
     this.beam.value = tree.beam_size;
     this.alpha.value = tree.length_penalty;
@@ -120,6 +131,7 @@ class Tree extends View {
       ids.unshift(tree.nodes[at].id);
       text.unshift(tree.nodes[at].text);
     }
+    this.opened = ids;
     const node = tree.nodes[place];
     const shown = word(node.text);
     const press = (text, changes) => h("button", {type: "button", disabled: isExported, onclick: () => this.edit(changes)}, text);

@@ -6,13 +6,15 @@ import {Refused, isExported} from "./api.js";
 import {findWay, whyNotOne} from "./ways.js";
 
 /** Remember what has the focus, to give it to what takes its place: whoever uses the keyboard goes on where they were. */
-function mark(root) {
+export function mark(root) {
   const active = document.activeElement;
   if (!active || active === root || !root.contains(active)) return null;
   const name = (element) => [element.tagName, element.getAttribute("aria-label")?.split(".")[0], element.value, element.dataset.node,
     element.tagName === "BUTTON" ? element.textContent : ""].join("|");
   const wanted = name(active);
-  return (changed) => [...changed.querySelectorAll(active.tagName)].find((each) => name(each) === wanted)?.focus({preventScroll: true});
+  const alike = () => [...root.querySelectorAll(active.tagName)].filter((each) => name(each) === wanted); // two equal tokens, say
+  const place = alike().indexOf(active);
+  return () => alike()[place]?.focus({preventScroll: true});
 }
 
 /**
@@ -70,9 +72,7 @@ export class View extends HTMLElement {
       this.message.textContent = this.refusal ?? "";
       this.refusal = null;
       this.known = structuredClone(Object.fromEntries(this.watches.map((name) => [name, state[name]])));
-      const held = mark(this.result);
-      this.result.replaceChildren(...[this.show(answer)].flat(3).filter(Boolean));
-      held?.(this.result);
+      this.draw(answer);
       this.answer = answer;
     } catch (error) {
       if (error.name === "AbortError" || running.signal.aborted) return;
@@ -85,6 +85,12 @@ export class View extends HTMLElement {
     } finally {
       clearTimeout(waiting);
     }
+  }
+
+  draw(answer) {
+    const goOn = mark(this.result);
+    this.result.replaceChildren(...[this.show(answer)].flat(3).filter(Boolean));
+    goOn?.();
   }
 
   /** What a saved page does not hold cannot be chosen: keep what it shows, and say why. */
