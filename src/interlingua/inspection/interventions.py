@@ -6,7 +6,7 @@ go on undisturbed.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -63,7 +63,11 @@ class SwitchedAttention(MultiHeadAttention):
         self.off = [
             head.head - 1 for head in what.heads_off if (head.kind, head.layer) == (kind, layer)
         ]
-        self.edits = [edit for edit in what.edited if (edit.kind, edit.layer) == (kind, layer)]
+        self.edits: dict[tuple[int, int], dict[int, float]] = {}  # of one row of one head together
+        for edit in what.edited:
+            if (edit.kind, edit.layer) == (kind, layer):
+                own = self.edits.setdefault((edit.head - 1, edit.row), {})
+                own[edit.column] = edit.weight
         self.hidden = () if kind == "decoder" else what.hidden_source
         self.looks_ahead = what.mask_off and kind == "decoder"
         self.unscaled = what.scaling_off
@@ -75,33 +79,45 @@ class SwitchedAttention(MultiHeadAttention):
         mask: Bool[Tensor, "#B #H #T S"] | None,
     ) -> Float[Tensor, "B H T S"]:
         """Compare as the plain one does, but for what is switched off or edited."""
-        if self.looks_ahead:
-            mask = None
         if self.unscaled:  # what is multiplied here is divided there
             query = query * math.sqrt(query.size(-1))
-        hidden = [place for place in self.hidden if place < key.size(2)]
-        if hidden:
-            seen = torch.ones(key.size(2), dtype=torch.bool, device=key.device)
-            seen[hidden] = False
-            mask = seen[None, None, None] if mask is None else mask & seen
-        weights = self.compare(query, key, mask)
-        for edit in self.edits:
-            weights = _edit(weights, edit)
+        weights = self.compare(query, key, self.mask_of(key, mask))
+        for (head, row), edits in self.edits.items():
+            weights = _edit(weights, head, row, edits)
         if self.off:
             weights = weights.index_fill(1, torch.tensor(self.off, device=weights.device), 0.0)
         return weights
 
+    def mask_of(
+        self, key: Float[Tensor, "B H S K"], mask: Bool[Tensor, "#B #H #T S"] | None
+    ) -> Bool[Tensor, "#B #H #T S"] | None:
+        """Return where a query may look, of where it might in the plain one."""
+        if self.looks_ahead:
+            mask = None
+        hidden = [place for place in self.hidden if place < key.size(2)]
+        if not hidden:
+            return mask
+        seen = torch.ones(key.size(2), dtype=torch.bool, device=key.device)
+        seen[hidden] = False
+        return seen[None, None, None] if mask is None else mask & seen
 
-def _edit(weights: Float[Tensor, "B H T S"], edit: EditedWeight) -> Float[Tensor, "B H T S"]:
-    """Set one weight; a row or column that is not there yet is left alone."""
-    if edit.row >= weights.size(2) or edit.column >= weights.size(3):
+
+def _edit(
+    weights: Float[Tensor, "B H T S"], head: int, row: int, edits: Mapping[int, float]
+) -> Float[Tensor, "B H T S"]:
+    """Set the weights of some columns of one row; a row or column that is not there yet is left alone."""
+    columns = [column for column in edits if column < weights.size(3)]
+    if row >= weights.size(2) or not columns:
         return weights
     weights = weights.clone()
-    row = weights[:, edit.head - 1, edit.row]  # (B, S), a view
-    row[:, edit.column] = 0.0
-    others = row.sum(-1, keepdim=True)
-    row *= torch.where(others > 0, (1 - edit.weight) / others.clamp_min(1e-30), 0.0)
-    row[:, edit.column] = edit.weight
+    given = weights.new_tensor([edits[column] for column in columns])
+    given = given / given.sum().clamp_min(1)
+    own = weights[:, head, row]  # (B, S), a view
+    own[:, columns] = 0.0
+    others = own.sum(-1, keepdim=True)
+    left = (1 - given.sum()).clamp_min(0)
+    own *= torch.where(others > 0, left / others.clamp_min(1e-30), 0.0)
+    own[:, columns] = given
     return weights
 
 

@@ -66,7 +66,10 @@ class LayerName:
 
 @dataclass(frozen=True, slots=True)
 class EditedWeight:
-    """One attention weight as somebody wants it; the others of its row keep their ratios and share what is left."""
+    """One attention weight as somebody wants it; those of its row that nobody edited keep their ratios and share what is left.
+
+    Where the edited ones of a row are more than 1 together, each is divided by their sum.
+    """
 
     kind: AttentionKind
     layer: int

@@ -106,6 +106,26 @@ def test_an_edited_weight_is_set_and_the_rest_of_its_row_keeps_its_ratios(
     np.testing.assert_allclose(weights[0], plain[0], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("asked", "used"), [((0.5, 0.3), (0.5, 0.3)), ((1.0, 0.6), (0.625, 0.375))]
+)
+def test_two_edited_weights_of_one_row_are_both_used(
+    translator: Translator, asked: tuple[float, float], used: tuple[float, float]
+) -> None:
+    plain = trace_translation(translator, TEXT, REFERENCE).maps("cross")[0].weights[1, 1]
+    edits = tuple(
+        EditedWeight("cross", 1, 2, row=1, column=column, weight=weight)
+        for column, weight in zip((1, 2), asked, strict=True)
+    )
+    off = intervene(translator, Intervention(edited=edits))
+    row = trace_translation(off, TEXT, REFERENCE).maps("cross")[0].weights[1, 1]
+    np.testing.assert_allclose(row[1:3], used, atol=1e-6)
+    np.testing.assert_allclose(row.sum(), 1.0, atol=1e-6)
+    others = np.delete(plain, [1, 2])
+    rest = (1 - sum(used)) * others / others.sum()
+    np.testing.assert_allclose(np.delete(row, [1, 2]), rest, atol=1e-6)
+
+
 def test_a_layer_off_hands_on_what_it_is_given(translator: Translator) -> None:
     every = Intervention(
         layers_off=(LayerName("encoder", 1), LayerName("encoder", 2)),

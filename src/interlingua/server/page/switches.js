@@ -47,5 +47,6 @@ export function switchPanel(about, tokens) {
       h("div", {}, Array.from({length: encoder}, (_, number) => layer("encoder", number + 1, ["encoder"]))),
       h("div", {}, Array.from({length: decoder}, (_, number) => layer("decoder", number + 1, ["decoder", "cross"])))),
     (state.sw.edited ?? []).length ? h("div", {class: "row"}, h("span", {class: "quiet"}, "edited weights"), state.sw.edited.map((edit) =>
-      h("button", {type: "button", disabled: isExported, onclick: () => editWeight({...edit, weight: null})}, `${ATTENTIONS[edit.kind]}, layer ${edit.layer}, head ${edit.head}, (${edit.row + 1}, ${edit.column + 1}) = ${edit.weight} ✕`))) : null);
+      h("button", {type: "button", disabled: isExported, onclick: () => editWeight({...edit, weight: null})}, `${ATTENTIONS[edit.kind]}, layer ${edit.layer}, head ${edit.head}, (${edit.row + 1}, ${edit.column + 1}) = ${edit.weight} ✕`)),
+      h("span", {class: "quiet"}, "Those of one row that are more than 1 together are divided by their sum.")) : null);
 }
