@@ -628,6 +628,16 @@ def test_parts_are_switched_off_everywhere_and_put_back(look: Any) -> None:
     wait_text(page, ".off", "2 things are switched off")
 
 
+def test_the_walk_shows_the_mask_and_the_weights_that_the_model_has_now(look: Any) -> None:
+    page = look("how", kind="decoder", layer=1, sw={"mask_off": True})
+    wait_text(page, ".part p", "The look-ahead mask is switched off")
+    page = look("how", kind="cross", layer=1, sw={"hidden_source": [0]})
+    wait_text(page, ".part p", "The words of the source that are switched off are hidden")
+    edit = {"kind": "cross", "layer": 1, "head": 1, "row": 0, "column": 0, "weight": 0.5}
+    page = look("how", kind="cross", layer=1, sw={"edited": [edit]})
+    wait_text(page, ".part title", "→ 1: 0.50")
+
+
 def test_an_edited_weight_is_used(look: Any) -> None:
     page = look("how")
     page.wait_for_selector(".part")

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interlingua.errors import ConfigError
+from interlingua.inspection.interventions import SwitchedAttention
 from interlingua.inspection.questions import HeadName
 from interlingua.inspection.steps import ids_of, plain_transformer
 from interlingua.inspection.trace import Trace
@@ -80,7 +81,7 @@ class HeadWalk:
     products: Float[np.ndarray, "T S"]
     """Each query times each key."""
     may_look: tuple[tuple[bool, ...], ...]
-    """The mask: T rows of S."""
+    """The mask, with what is switched off: T rows of S."""
     weights: Float[np.ndarray, "T S"]
     """The model's own."""
     with_scaling: Float[np.ndarray, "T S"]
@@ -192,7 +193,7 @@ def _walk(at: _Arrival, which: HeadName) -> HeadWalk:
     weights = attention.weigh(query, key, at.mask)[0, number]
     q, k, v = query[0, number], key[0, number], value[0, number]
     products = q @ k.T
-    mask = at.mask[0, 0].expand(products.shape)
+    mask = _mask_of(attention, key, at.mask).expand(products.shape)
     own = slice(number * width, (number + 1) * width)
     added = attention(queries_in, memory, at.mask)[0]
     return HeadWalk(
@@ -217,8 +218,15 @@ def _walk(at: _Arrival, which: HeadName) -> HeadWalk:
     )
 
 
+def _mask_of(attention: MultiHeadAttention, key: Tensor, plain: Tensor) -> Tensor:
+    """Return where the one attention may look: without its mask or some words elsewhere than the model as it was trained."""
+    mask = attention.mask_of(key, plain) if isinstance(attention, SwitchedAttention) else plain
+    return torch.ones_like(plain[0, 0]) if mask is None else mask[0, 0]
+
+
 def _softmax(scores: Float[Tensor, "T S"], mask: Tensor) -> Float[Tensor, "T S"]:
-    return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    """Weigh what may be looked at; a row with nothing to look at is zeros, as in the model."""
+    return scores.masked_fill(~mask, float("-inf")).softmax(-1).nan_to_num(0.0)
 
 
 def _around(around: Residual, x: Float[Tensor, "D"], sublayer: Float[Tensor, "D"]) -> ResidualWalk:

@@ -1,6 +1,7 @@
 """The numbers of a walk are the model's own, and they follow from one another as the paper says."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,19 @@ def test_without_scaling_the_model_s_weights_are_those_without(
     off = intervene(translator, Intervention(scaling_off=True))
     walk = walk_head(off, trace, HeadName("cross", 1, 1))
     np.testing.assert_allclose(walk.weights, walk.without_scaling, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "switched"),
+    [("decoder", {"mask_off": True}), ("cross", {"hidden_source": (1, 2)})],
+)
+def test_the_mask_of_a_walk_is_the_one_that_the_model_has_now(
+    translator: Translator, kind: AttentionKind, switched: dict[str, Any]
+) -> None:
+    off = intervene(translator, Intervention(**switched))
+    walk = walk_head(off, trace_translation(off, TEXT, REFERENCE), HeadName(kind, 1, 1))
+    np.testing.assert_array_equal(np.array(walk.may_look), walk.weights > 0)
+    np.testing.assert_allclose(walk.with_scaling, walk.weights, atol=1e-5)
 
 
 def test_embeddings_and_positions_are_what_enters_the_encoder(

@@ -82,7 +82,11 @@ class How extends View {
     const map = (values, name, more = {}) => heat({...names, values, name, chosen: [row, column], pick, cell: 30, digits: 2, ...more});
     const part = (title, formula, ...content) => h("section", {class: "part"}, h("h3", {}, title), formula ? h("p", {class: "formula"}, formula) : null, content);
     const limit = Math.max(1e-9, ...own.products.flat().map(Math.abs));
-    const root = Math.sqrt(own.d_k);
+    const root = Math.sqrt(own.d_k), isUnscaled = Boolean(state.sw.scaling_off);
+    const isHidden = own.may_look.some((line) => line.includes(false));
+    const mask = own.kind === "decoder"
+      ? isHidden ? "The look-ahead mask hides what is not yet written: position i sees 1 to i." : "The look-ahead mask is switched off: every position sees all that is written."
+      : isHidden ? "The words of the source that are switched off are hidden." : "Every word of the source may be seen; only padding is hidden, and there is none here.";
     const edit = (state.sw.edited ?? []).find((each) => each.kind === own.kind && each.layer === own.layer && each.head === own.head && each.row === row && each.column === column);
     const weight = h("input", {type: "number", disabled: isExported, min: 0, max: 1, step: 0.05, value: edit ? edit.weight : Number(own.weights[row][column].toFixed(2))});
     const aboutWeight = h("output", {class: "quiet", "aria-live": "polite"}, this.toldOfWeight);
@@ -115,12 +119,11 @@ class How extends View {
         map(own.products, "Scores before scaling", {signed: true, most: limit}),
         this.multiplication(own, names, row, column)),
       part("5  Scaling and mask", "score / √d_k; what may not be seen is −∞",
-        h("p", {}, `${number(own.products[row][column])} / √${own.d_k} = ${number(own.products[row][column] / root)}. `,
-          own.kind === "decoder" ? "The look-ahead mask hides what is not yet written: position i sees 1 to i." : "Every word of the source may be seen; only padding is hidden, and there is none here."),
-        own.kind === "decoder" ? map(own.may_look.map((line) => line.map(Number)), "The mask: dark may be seen", {digits: 0}) : null),
+        h("p", {}, `${number(own.products[row][column])} / √${own.d_k} = ${number(own.products[row][column] / root)}. `, isUnscaled ? "The scaling is switched off: the model leaves the scores as they are. " : "", mask),
+        isHidden ? map(own.may_look.map((line) => line.map(Number)), "The mask: dark may be seen", {digits: 0}) : null),
       part("6  Softmax", "weight = exp(score) / Σ exp(score)",
         h("p", {}, `The weights of “${names.rows[row]}”, with scaling and without: large scores make the softmax hard, and its gradient vanishes. That is why the paper divides by √d_k.`),
-        h("div", {class: "beside"}, h("section", {}, h("h4", {}, "with scaling"), map(own.with_scaling, "Weights with scaling")), h("section", {}, h("h4", {}, "without"), map(own.without_scaling, "Weights without scaling"))),
+        h("div", {class: "beside"}, h("section", {}, h("h4", {}, "with scaling"), map(isUnscaled ? own.with_scaling : own.weights, "Weights with scaling")), h("section", {}, h("h4", {}, "without"), map(isUnscaled ? own.weights : own.without_scaling, "Weights without scaling"))),
         h("p", {class: "row"}, h("label", {class: "field"}, h("span", {class: "label"}, `Edit the weight of “${names.rows[row]}” → “${names.columns[column]}”`), weight),
           h("button", {type: "button", disabled: isExported, onclick: use}, "Use it"),
           edit ? h("button", {type: "button", disabled: isExported, onclick: () => editWeight({...edit, weight: null})}, "Take it back") : null, aboutWeight)),
