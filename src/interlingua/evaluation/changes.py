@@ -234,4 +234,6 @@ def _unknown_words(source: str, reference: str, output: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text)
+    """Find words; a mark upon a letter, such as a vowel sign, is of the word."""
+    letters = "".join("x" if unicodedata.category(sign)[0] == "M" else sign for sign in text)
+    return [text[found.start() : found.end()] for found in _WORD.finditer(letters)]

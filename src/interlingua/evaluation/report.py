@@ -202,8 +202,10 @@ def _write_notes(
         notes.append(
             "the outputs look tokenized; sacreBLEU's figures compare only on detokenized text"
         )
-    if tokenize in ("char", "zh") and any(each.name == "TER" for each in scores):
-        notes.append("TER counts words between spaces, which this language lacks: prefer chrF")
+    spaced = [each.name for each in scores if each.name in ("TER", "WER")]
+    if tokenize in ("char", "zh") and spaced:
+        counts = f"{' and '.join(spaced)} count{'' if spaced[1:] else 's'}"
+        notes.append(f"{counts} words between spaces, which this language lacks: prefer chrF")
     return notes
 
 

@@ -7,16 +7,17 @@ tests draw sentences for them as they do for BLEU. The signature begins with the
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from re import compile as pattern
 from typing import Any, Literal
+from unicodedata import category
 
 from sacrebleu.metrics.base import Metric, Score, Signature
 
+from interlingua.corpus.words import is_unspaced, units_of
+
 __all__ = ["ErrorRate", "ExactShare", "Rouge", "edit_distance", "longest_common_subsequence"]
 
-_VERSION = "interlingua-1"
+_VERSION = "interlingua-2"
 """Of what is computed here: it changes when the same text would get another figure."""
-_WORD = pattern(r"[^\W_]+")
 
 RougeUnit = Literal["1", "2", "L"]
 
@@ -83,7 +84,8 @@ class Rouge(_OfSentences):
     .. math:: F = 2PR / (P + R) \qquad P = m / |output| \qquad R = m / |reference|
 
     m is the number of common words or pairs of words, or the length of the longest common subsequence. Words are runs of letters and
-    digits in small letters, and are not stemmed, as in the ``rouge-score`` package, which however drops what is not ASCII.
+    digits in small letters, with the marks upon them, and are not stemmed, as in the ``rouge-score`` package, which however drops what
+    is not ASCII. In a script without spaces each character is a word.
 
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", sections 2 and 3.
     """
@@ -94,7 +96,11 @@ class Rouge(_OfSentences):
         super().__init__(f"ROUGE-{unit}", references, told)
 
     def _units(self, text: str) -> tuple[str, ...]:
-        return tuple(_WORD.findall(text.lower()))
+        spelled = (
+            sign if sign.isalnum() or category(sign)[0] == "M" else " " for sign in text.lower()
+        )
+        units = (unit for _, unit in units_of("".join(spelled)))
+        return tuple(unit for unit in units if is_unspaced(unit) or any(map(str.isalnum, unit)))
 
     def _measure(
         self, output: tuple[str, ...], references: Sequence[tuple[str, ...]]

@@ -67,6 +67,14 @@ def test_a_length_is_of_words_or_without_spaces_of_characters_however_short(
     assert ("length" in change.faults[0]) == fault
 
 
+def test_a_word_that_was_left_is_found_though_it_has_vowel_signs() -> None:
+    outputs = ["I read किताब.", "I read a book."]
+    (change,) = find_changes(
+        ["मैं किताब पढ़ता हूँ"], ["I read books."], *([each] for each in outputs)
+    ).found
+    assert change.faults == (frozenset({"unknown words"}), frozenset())
+
+
 @pytest.mark.parametrize("code", ["de", "de-AT", "deu", "deu_Latn", "DE"])
 def test_negation_is_known_by_any_code_of_a_language(code: str) -> None:
     found = find_changes(["x"], ["Er kam nicht."], ["Er kam."], ["Er kam nie."], target_lang=code)

@@ -86,8 +86,12 @@ def test_tokenized_outputs_and_languages_without_spaces_are_remarked_on() -> Non
     tokenized = [line.replace(".", " .") for line in REFERENCES[0]]
     (note,) = evaluate_outputs(SOURCES, tokenized, REFERENCES, confidence=False).notes
     assert "look tokenized" in note
-    japanese = evaluate_outputs(["cat"], ["猫"], [["猫"]], confidence=False, target_lang="ja")
-    assert any("prefer chrF" in note for note in japanese.notes)
+    for metrics, says in ((("ter", "bleu"), "TER counts"), (("ter", "wer"), "TER and WER count")):
+        japanese = evaluate_outputs(
+            ["cat"], ["猫"], [["猫"]], metrics=metrics, confidence=False, target_lang="ja"
+        )
+        (note,) = japanese.notes
+        assert note.startswith(f"{says} words between spaces")
 
 
 def test_lists_of_different_lengths_are_refused() -> None:

@@ -46,6 +46,22 @@ def test_rouge_keeps_letters_beyond_ascii() -> None:
     assert value("rouge1", ["Ähnlich größer"], ["ähnlich kleiner"]) == pytest.approx(50)
 
 
+@pytest.mark.parametrize(
+    ("output", "reference", "expected"),
+    [
+        ("की बात", "का बात", 50),  # vowel signs are marks
+        ("cafe\u0301", "cafe\u0300", 0),
+        ("我爱北京。", "我在北京！", 75),
+        ("ครับ", "ครัม", 75),
+        ("thanks ❤\ufe0f", "thank ❤\ufe0f", 0),  # a mark upon no letter is no word
+    ],
+)
+def test_rouge_keeps_marks_and_cuts_text_without_spaces_by_its_signs(
+    output: str, reference: str, expected: float
+) -> None:
+    assert value("rouge1", [output], [reference]) == pytest.approx(expected)
+
+
 def test_word_error_rate_counts_edits_over_the_words_of_the_references() -> None:
     # one replaced of three, one dropped and one added of two
     assert value("wer", ["a x c", "b"], ["a b c", "a b"]) == pytest.approx(100 * 2 / 5)
