@@ -19,7 +19,7 @@ from interlingua.evaluation.external import (
     resample_segments,
     try_out,
 )
-from interlingua.evaluation.metrics import Score
+from interlingua.evaluation.metrics import bounded
 from interlingua.evaluation.report import EvaluationReport, evaluate_outputs
 from interlingua.evaluation.runs import RunsSummary, summarise_runs
 from interlingua.evaluation.significance import Comparison
@@ -101,9 +101,7 @@ def _add_score(
 ) -> EvaluationReport:
     """Return a report with what another program says of the system, and of another if there are two."""
     resampled = resample_segments(program, sources, systems, references)
-    score, *others = (
-        Score(each.name, each.value, program.signature, *each.interval) for each in resampled
-    )
+    score, *others = (bounded(each, program.signature, len(sources)) for each in resampled)
     comparisons = [Comparison(score, other, p_value(*resampled), len(sources)) for other in others]
     return replace(
         report,

@@ -23,6 +23,7 @@ __all__ = [
     "LOWER_IS_BETTER",
     "METRIC_NAMES",
     "Score",
+    "bounded",
     "build_metric",
     "check_counts",
     "check_metrics",
@@ -54,7 +55,7 @@ class Score:
     """One figure and how it was made.
 
     ``low`` and ``high`` bound the 95 % interval that sacreBLEU estimates by resampling sentences (Koehn 2004);
-    they are None when no interval was asked for.
+    they are None when no interval was asked for, and of a single sentence.
     """
 
     name: str
@@ -118,9 +119,14 @@ def score_systems(
     """Score several systems by one metric, with 95 % intervals from the same draws of sentences."""
     resampled = resample(metric, systems, num_resamples)
     signature = str(metric.get_signature())
-    return [
-        Score(each.name, each.value, signature, *each.interval) for each in resampled
-    ], resampled
+    sentences = len(systems[0])
+    return [bounded(each, signature, sentences) for each in resampled], resampled
+
+
+def bounded(each: Resampled, signature: str, sentences: int) -> Score:
+    """Return a score with its 95 % interval; every draw of a single sentence is the same, which bounds nothing."""
+    bounds = each.interval if sentences > 1 else (None, None)
+    return Score(each.name, each.value, signature, *bounds)
 
 
 def corpus_bleu(

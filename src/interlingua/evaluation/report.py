@@ -20,6 +20,7 @@ FORMAT_VERSION = 1
 
 _LINES_NAMED = 5
 _TOKENIZED_SHARE = 0.1
+_FEW = f"{TOO_FEW} what the figures would be on other sentences"
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def evaluate_outputs(
         references: complete reference translations, each as long as ``hypotheses``.
         metrics: names out of ``METRIC_NAMES``.
         against: another system's outputs for the same sentences, to compare with by paired bootstrap.
-        confidence: estimate 95 % intervals; a comparison always does.
+        confidence: estimate 95 % intervals, of two sentences or more; a comparison always does.
         tokenize: sacreBLEU's tokenization for BLEU (None: by ``target_lang``).
         target_lang: language code of the hypotheses.
         legacy_tokenize: tokenization of the legacy figures; ``none`` if the text is tokenized already
@@ -182,7 +183,10 @@ def evaluate_outputs(
         comparisons=tuple(comparisons),
         legacy=tuple(legacy_scores(hypotheses, references, tokenize=legacy_tokenize or tokenize)),
         health=health,
-        notes=tuple(_write_notes(hypotheses, scores, health, tokenize)),
+        notes=(
+            *_write_notes(hypotheses, scores, health, tokenize),
+            *([_FEW] if (confidence or against) and len(hypotheses) < FEWEST_SENTENCES else []),
+        ),
     )
 
 

@@ -23,7 +23,7 @@ def report() -> EvaluationReport:
 
 
 def test_the_report_names_the_lines_that_went_wrong(report: EvaluationReport) -> None:
-    assert report.notes == ("1 empty: line 10", "1 repeating: line 12", "1 copied: line 11")
+    assert report.notes[:-1] == ("1 empty: line 10", "1 repeating: line 12", "1 copied: line 11")
 
 
 def test_long_lists_of_lines_are_cut_short() -> None:
@@ -61,6 +61,21 @@ def test_scores_without_intervals_have_no_interval_column() -> None:
     assert "95 %" not in report.to_text()
     assert "copied" not in report.to_text()
     assert json.loads(report.to_json())["health"]["copied"] is None
+
+
+def test_an_interval_of_few_sentences_is_said_to_tell_little_and_of_one_there_is_none() -> None:
+    few = evaluate_outputs(None, HYPOTHESES, REFERENCES, metrics=["bleu"])
+    assert few.notes[-1].startswith("fewer than 30 sentences are too few to tell")
+    for against in (None, OTHER[:1]):
+        one = evaluate_outputs(None, HYPOTHESES[:1], [REFERENCES[0][:1]], against=against)
+        assert one.notes[-1] == few.notes[-1]
+        assert "±" not in one.to_text()
+        assert all(
+            each["low"] is None and each["high"] is None
+            for each in json.loads(one.to_json())["scores"]
+        )
+    many = [line for line in REFERENCES[0] for _ in range(3)]
+    assert not evaluate_outputs(None, many, [many], metrics=["bleu"]).notes
 
 
 def test_a_comparison_gives_the_same_scores_as_a_plain_evaluation(report: EvaluationReport) -> None:
