@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Int
 
 from interlingua.batching.shards import Shards, open_shards
 from interlingua.corpus.pairs import SentencePair
@@ -19,7 +19,7 @@ __all__ = ["NearPair", "TrainingPairs"]
 
 MOST_PAIRS = 1_000_000
 """Pairs that are looked through, the first of the corpus."""
-_AT_ONCE = 50_000
+_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +66,27 @@ class TrainingPairs:
         wanted = np.unique(np.asarray(ids, dtype=np.int64))
         if not len(wanted) or not len(self):
             return []
-        present = np.concatenate(
-            [
-                self._present(wanted, start, min(start + _AT_ONCE, len(self)))
-                for start in range(0, len(self), _AT_ONCE)
-            ]
-        )  # (pairs, wanted)
-        rarity = np.log((1 + len(present)) / (1 + present.sum(axis=0))) + 1e-3
+        # Read twice rather than kept: a million pairs by hundreds of ids would fill the memory.
+        pairs = np.arange(len(self))
+        blocks = [pairs[start : start + _AT_ONCE] for start in range(0, len(self), _AT_ONCE)]
+        counts = np.sum([self._present(wanted, block).sum(axis=0) for block in blocks], axis=0)
+        rarity = np.log((1 + len(self)) / (1 + counts)) + 1e-3
+        common = np.concatenate([self._present(wanted, block) @ rarity for block in blocks])
         lengths = np.asarray(self._shards.source_lengths[: len(self)], dtype=np.float64) - 1
-        likeness = (present @ rarity) / rarity.sum() * np.sqrt(len(wanted) / np.maximum(lengths, 1))
+        likeness = common / rarity.sum() * np.sqrt(len(wanted) / np.maximum(lengths, 1))
         best = np.argsort(-likeness, kind="stable")[:number]
         return [self._pair(int(place), float(min(likeness[place], 1.0))) for place in best]
 
     def _present(
-        self, wanted: "np.ndarray[tuple[int], np.dtype[np.int64]]", first: int, last: int
-    ) -> Float[np.ndarray, "P W"]:
-        """Say which of the ``wanted`` ids each pair has."""
-        found = np.zeros((last - first, len(wanted)))
-        sources = [np.asarray(self._shards.source(place)) for place in range(first, last)]
-        ids = np.concatenate(sources).astype(np.int64)
-        rows = np.repeat(np.arange(last - first), [len(source) for source in sources])
-        places = np.searchsorted(wanted, ids).clip(max=len(wanted) - 1)
-        hits = wanted[places] == ids
-        found[rows[hits], places[hits]] = 1.0
+        self, wanted: "np.ndarray[tuple[int], np.dtype[np.int64]]", pairs: Int[np.ndarray, "P"]
+    ) -> Bool[np.ndarray, "P W"]:
+        """Say which of the ``wanted`` ids each of some pairs has."""
+        found = np.zeros((len(pairs), len(wanted)), dtype=np.bool_)
+        sources = self._shards.rows("source", pairs)
+        rows = np.repeat(np.arange(len(pairs)), sources.lengths)
+        places = np.searchsorted(wanted, sources.ids).clip(max=len(wanted) - 1)
+        hits = wanted[places] == sources.ids
+        found[rows[hits], places[hits]] = True
         return found
 
     def _pair(self, place: int, likeness: float) -> NearPair:

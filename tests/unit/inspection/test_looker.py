@@ -1,6 +1,7 @@
 """Every question is answered in the types of JSON, with the numbers of the room behind it; wrong ones are refused."""
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.errors import ConfigError
+from interlingua.inspection import nearest_pairs
 from interlingua.inspection.interventions import intervene
 from interlingua.inspection.looker import Looker
+from interlingua.inspection.nearest_pairs import TrainingPairs
 from interlingua.inspection.questions import QUESTIONS, Intervention
 from interlingua.inspection.trace import trace_translation
 from interlingua.translator import Translator
@@ -170,6 +173,23 @@ def test_the_nearest_training_pair_of_a_training_sentence_is_itself(ask: Ask) ->
         assert pairs[0]["likeness"] == pytest.approx(1.0)
         likeness = [pair["likeness"] for pair in pairs]
         assert likeness == sorted(likeness, reverse=True)
+
+
+def test_many_pairs_are_compared_in_little_memory(
+    translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [[n % 200 + 4, n % 7 + 210, n % 11 + 230] for n in range(6_000)]
+    write_shards(tmp_path / "shards", sources, sources)
+    pairs = TrainingPairs.open(tmp_path / "shards", translator.tokenizers)
+    monkeypatch.setattr(nearest_pairs, "_AT_ONCE", 100)
+    tracemalloc.start()
+    try:
+        found = pairs.nearest([*range(4, 204), 212, 233], 3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000  # of 6,000 times 202 float64, which are 9,696,000 bytes
+    assert sources[found[0].line - 1][1:] == [212, 233]
 
 
 def test_neighbours_are_those_of_greatest_cosine(ask: Ask, translator: Translator) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from interlingua.inspection import saliency
 from interlingua.inspection.saliency import gradient_times_input
 from interlingua.inspection.steps import Step, follow_steps
 from interlingua.inspection.trace import Trace, trace_translation
@@ -91,6 +92,26 @@ def test_gradient_times_input_is_the_slope_along_the_word(
             slope = (log_probs_with(1 + step, place) - log_probs_with(1 - step, place)) / (2 * step)
             expected = [float(slope[t, token.id]) for t, token in enumerate(trace.target_tokens)]
             np.testing.assert_allclose(product[:, place], expected, atol=2e-2, rtol=0.1)
+
+
+def test_a_long_sentence_is_answered_in_parts_and_projects_only_what_it_reads(
+    translator: Translator, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gradient_times_input(translator, trace)
+    projected: list[torch.Size] = []
+    project = translator.model.project
+
+    def counted(hidden: torch.Tensor) -> torch.Tensor:
+        projected.append(hidden.shape[:-1])
+        return project(hidden)
+
+    monkeypatch.setattr(translator.model, "project", counted)
+    longest = max(len(trace.source_tokens), len(trace.target_tokens))
+    monkeypatch.setattr(saliency, "_MOST_WEIGHTS", 3 * longest**2)
+    parts = gradient_times_input(translator, trace)
+    np.testing.assert_allclose(parts, whole, atol=1e-5)
+    assert len(trace.target_tokens) == 8
+    assert projected == [(3,), (3,), (2,)]
 
 
 def test_asking_for_gradients_leaves_none_behind(translator: Translator, trace: Trace) -> None:
