@@ -15,6 +15,7 @@ The rooms, in the order that data passes through them; a room imports only rooms
 * ``evaluation``: text + references -> scores
 * ``training``: all of the above -> weights
 * ``inspection``: one translation, opened up
+* ``examination``: what is wrong with a model, a run or the machine
 * ``interop``: other people's formats, in and out
 * ``server``: HTTP, and the page
 * ``cli``: one short function a command

@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 if TYPE_CHECKING:
     from interlingua.corpus.findings import Report
     from interlingua.corpus.plain_sides import PlainSides
-    from interlingua.inspection.corpus_size import Choice
+    from interlingua.examination.corpus_size import Choice
 
 __all__ = ["doctor"]
 
@@ -52,7 +52,7 @@ def _examine(path: Path | None, parts: PartsFlags, config: Path | None) -> "Repo
     if path is not None:
         return _examine_model(path, parts)
     if parts == PartsFlags() and config is None:
-        from interlingua.inspection.environment import examine_environment
+        from interlingua.examination.environment import examine_environment
 
         return examine_environment()
     return _examine_files(parts, config)
@@ -63,7 +63,7 @@ def _examine_model(path: Path, parts: PartsFlags) -> "Report":
     from interlingua.corpus.pairs import SentencePair
     from interlingua.corpus.parallel import language_of
     from interlingua.directions import Direction
-    from interlingua.inspection.examination import examine_model
+    from interlingua.examination.models_and_runs import examine_model
 
     if (parts.source is None) != (parts.target is None):
         raise ConfigError(
@@ -89,7 +89,7 @@ def _examine_files(parts: PartsFlags, config: Path | None) -> "Report":
             _pass_on_remarks(training, held_out)
             return examine_corpus(training, held_out)
     from interlingua.config_files import load_config
-    from interlingua.inspection.corpus_size import Choice, examine_size
+    from interlingua.examination.corpus_size import Choice, examine_size
 
     choice = Choice(load_config(config), config)
     if parts.source is None and parts.target is None and parts.pairs is None:

@@ -8,9 +8,9 @@ from interlingua.corpus.findings import Finding, Report
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, InterlinguaError, ModelError
-from interlingua.inspection.model_behaviour import examine_behaviour
-from interlingua.inspection.model_files import examine_model_files
-from interlingua.inspection.run_records import examine_run_records, text_of_run
+from interlingua.examination.model_behaviour import examine_behaviour
+from interlingua.examination.model_files import examine_model_files
+from interlingua.examination.run_records import examine_run_records, text_of_run
 from interlingua.training.run_folder import RunFolder
 from interlingua.translator import Translator
 

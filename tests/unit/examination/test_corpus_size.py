@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.config_files import load_config
-from interlingua.inspection.corpus_size import Choice, examine_size
+from interlingua.examination.corpus_size import Choice, examine_size
 
 RECIPES = Path(__file__).parents[3] / "recipes"
 

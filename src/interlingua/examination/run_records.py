@@ -16,8 +16,8 @@ from interlingua.corpus.findings import Finding
 from interlingua.corpus.lines import read_lines
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import InterlinguaError, ModelError
-from interlingua.inspection.corpus_size import Choice, examine_size
-from interlingua.inspection.model_files import examine_manifest, examine_weights
+from interlingua.examination.corpus_size import Choice, examine_size
+from interlingua.examination.model_files import examine_manifest, examine_weights
 from interlingua.training.run_folder import RunFolder
 
 __all__ = ["examine_run_records", "text_of_run"]

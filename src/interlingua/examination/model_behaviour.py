@@ -15,7 +15,7 @@ from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.decoding.score import score_pairs
 from interlingua.errors import InterlinguaError
 from interlingua.evaluation.health import check_health
-from interlingua.inspection.attention_health import examine_heads
+from interlingua.examination.attention_health import examine_heads
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.translator import Translator
 

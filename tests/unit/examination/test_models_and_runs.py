@@ -14,7 +14,7 @@ from interlingua.checkpoints.weights import read_tensors, write_tensors
 from interlingua.corpus.findings import Report
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import ModelError
-from interlingua.inspection.examination import examine_model
+from interlingua.examination.models_and_runs import examine_model
 from interlingua.tokenization.train import train_tokenizer
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "models"
