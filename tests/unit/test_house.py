@@ -1,7 +1,10 @@
 """The order of the rooms is told in three places; here they are held to the real tree."""
 
 import re
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import interlingua
 from interlingua.cli import main
@@ -47,6 +50,15 @@ def test_imports_follow_the_same_order() -> None:
     names = re.findall(r'"interlingua\.(\w+)"', layers[1])[::-1]
     told = told_by_the_docstring()
     assert [name for name in names if name in told] == told
+
+
+@pytest.mark.parametrize(
+    "room", sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")), ids=str
+)
+def test_every_file_is_named_in_the_docstring_of_its_room(room: str) -> None:
+    told = set(re.findall(r"``(\w+)``", import_module(f"interlingua.{room}").__doc__ or ""))
+    files = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+    assert files <= told
 
 
 def test_public_names_are_what_all_says() -> None:

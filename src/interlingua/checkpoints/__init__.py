@@ -2,6 +2,7 @@
 
 ``weights`` reads and writes one safetensors file, ``manifest`` proves that a folder is whole, ``store`` keeps the
 checkpoints of a run, ``average`` blends the last ones, ``card`` says so, ``sentences`` are kept with a model to compare
-copies of it by, ``model_folder`` is what a translator is loaded from, ``untrusted`` looks at files before it reads them.
+copies of it by, ``model_folder`` is what a translator is loaded from, ``adapter_folder`` what fine-tuning by low
+rank adds to it, ``untrusted`` looks at files before it reads them.
 No pickle anywhere.
 """

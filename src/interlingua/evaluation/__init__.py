@@ -11,6 +11,7 @@
 * ``runs``: the same for several seeds, as mean and spread
 * ``systems``: several systems, seeds and test sets, with what is more than chance
 * ``changes``: what two systems say differently, by kind; ``comparison_page`` shows it
+* ``alignment``: word alignments, and their error rate
 * ``external``: metrics of other programs, each in a process of its own
 * ``tables``: how a table is written in each of those forms
 """

@@ -21,5 +21,9 @@
 ``embeddings``         the vocabulary, seen along its principal components
 ``emergence``          how attention to the source emerges during training
 ``report``             all of these in one folder
+``alignment``          which word became which; ``joint_alignment`` by two models of opposite directions
+``probing``            what each encoder layer knows of a word
+``ablation``           what each part is worth, as tables and curves
+``reliability``        whether confidences mean what they say
 =====================  ==========================================================
 """

@@ -10,11 +10,13 @@
 ``ctranslate2_import``   the same, as one of ours; ``ctranslate2_file`` reads its ``model.bin``
 ``import_model``         another program's folder -> a model folder
 ``foreign_model``        what every reader makes of one
+``marian_words``         a model and its search in the words of ``MarianMTModel``
 ``marian_layout``        which tensor of MarianMT is which of ours, and the order of features
 ``marian_export``        a MarianMT folder for Hugging Face
 ``marian_import``        a MarianMT folder of Hugging Face
 ``marian_npz_import``    a folder of Marian itself; ``marian_options``, ``marian_vocabularies`` and ``marian_yaml`` read what
                          stands beside the numbers, ``npz_file`` the numbers
+``pickled``              a pickle of others, read where it can do nothing else
 ``tokenizer_json``       a tokenizer for ``tokenizers`` and transformers.js
 ``argos_export``         a package for Argos Translate and LibreTranslate; ``argos_splitter`` cuts sentences there
 ``html_export``          one HTML file that translates; its parts are in ``html_page/``

@@ -1,4 +1,4 @@
-r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Need"; and what came before it.
+r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Need"; and what came before and after it.
 
 =====================  ==========================================================
 ``architecture``       Table 3: the numbers that describe a model
@@ -15,6 +15,13 @@ r"""The paper, one section a file: Vaswani et al. 2017, "Attention Is All You Ne
 ``recurrent``          before: RNN, LSTM and GRU, one paper after the other
 ``source_attention``   before: how they look at the source (Bahdanau, Luong)
 ``convolutional``      before: Gehring et al. 2017
+``labeller``           after: an encoder alone, Devlin et al. 2019
+``language_model``     after: a decoder alone, Radford et al. 2018
+``low_rank``           after: adapters, Hu et al. 2021
+``layer_parts``        what layers are made of, and what their weights begin as
+``dropout``            5.4 dropout
+``removed_parts``      a Transformer without one of its parts, to see what it is for
+``attention_maps``     attention weights, read by hooks
 ``building``           from sizes to one of these models
 =====================  ==========================================================
 

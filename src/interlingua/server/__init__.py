@@ -17,6 +17,7 @@ dialects (what is asked?) -> ``translation`` (which model, which sentences?) -> 
 * ``passages``: from which language, and through which models, a text gets into the one that is wanted
 * ``translation``: texts through one model or two
 * ``several``: texts of several languages in one request
+* ``tags``: where the tags of a document are
 * ``markup``: what of HTML and XML is text, and what is in it
 * ``placement``: elements back around their words
 * ``word_links``: which word became which

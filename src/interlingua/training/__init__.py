@@ -1,6 +1,33 @@
-"""All of the rooms above -> weights.
+"""All of the rooms above -> weights. ``run`` tells the story in order.
 
-``run`` tells the story in order: the corpus, the choices made from it (``automatic``), the tokenizer and shards, the
-model, the ``loop`` over batches with its ``objective``, ``schedule`` and ``optimizer``, ``validation``, and the
-model folder with its ``card``. ``run_folder`` is where all of it is written, ``plan`` says beforehand what it costs.
+Before the first update:
+
+* ``prepare``: all of it; ``run_folder``: where it is written; ``resuming``: an earlier run of the same name
+* ``corpus_of_run``: the text; ``unpacking``: what is not two files of lines; ``locked_text``: whether it is still the same;
+  ``directions_of_run``: tags before the sources; ``answers``: pairs that teach an encoder
+* ``vocabularies_of_run``: the tokenizers; ``tokenizers_of_run``: new ones; ``word_vectors``: embeddings of others
+* ``shards_of_run``: the ids
+* ``automatic`` and ``automatic_vocabulary``: what is chosen, with reasons
+* ``starting``: a model to begin with; ``fine_tuning``: what follows from it; ``borrowed_encoder``: its encoder alone;
+  ``adapting``: which parameters learn
+* ``plan``: what it will cost; ``expected_bleu``: what it will come to
+
+Updates:
+
+* ``data``: batches; ``loop``: from them to weights; ``train_state``: where it stands
+* ``objective``, ``gradients``, ``optimizer``, ``schedule``: the paper, sections 5.3 and 5.4
+* ``lack_of_memory``: a batch that does not fit; ``stopping``: when it ends
+* ``workers``: several processes, with ``shared_parameters`` or ``dividing``
+
+What is seen and kept:
+
+* ``validation``: loss and translations; ``meter``, ``metrics_log``, ``progress``: figures for a person and for the disk
+* ``saved_form``: the model folder; ``card``: its model card
+* ``comparison``: with the model that it began with
+
+Trainings of more than one run:
+
+* ``synthetic``: text that a model wrote, for back-translation and distillation
+* ``lasting``: corrections learnt for good
+* ``ablation``: one thing different each time; ``replay``: the same again, bit for bit
 """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.examination.environment import examine_environment
 from interlingua.examination import environment
+from interlingua.examination.environment import examine_environment
 
 
 def test_this_machine_is_described_without_an_error(tmp_path: Path) -> None:
