@@ -25,6 +25,7 @@ from interlingua.cli_download import download
 from interlingua.cli_flags import (
     SHARED_FLAGS,
     AlignFlags,
+    AskedTranslation,
     DecodeFlags,
     MachineFlags,
     RunFlags,
@@ -123,16 +124,16 @@ def translate(
         adapter: adapter folder, or a run that trained one on this model.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
-    flags = (search, decode, show, machine)
+    asked = AskedTranslation(model, io, n_best, adapter, to, search, decode, show, machine)
     if show.ray or show.ray_address or is_folder(io.input):
         from interlingua.cli_translate import translate_folder
 
-        translate_folder(model, text, io, n_best, flags, adapter, to)
+        translate_folder(text, asked)
         return
     lines = read_input(text, io.input, io.output)
     from interlingua.cli_translate import translate_lines
 
-    translate_lines(model, lines, io, n_best, flags, adapter, to)
+    translate_lines(lines, asked)
 
 
 def evaluate(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SHARED_FLAGS",
     "AlignFlags",
+    "AskedTranslation",
     "DecodeFlags",
     "MachineFlags",
     "PairFlags",
@@ -303,6 +304,21 @@ class ShowFlags:
     """Workers, each with a model of its own; by default one a core."""
     part_lines: int = 5_000
     """Of files and folders: lines that are translated and kept at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTranslation:
+    """All that ``translate`` was asked, but for the text."""
+
+    model: Path
+    io: TextFlags
+    n_best: int
+    adapter: Path | None
+    to: str | None
+    search: SearchFlags
+    decode: DecodeFlags
+    show: ShowFlags
+    machine: MachineFlags
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,11 @@
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import cast
 
 from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.cli_bulk import translate_files
-from interlingua.cli_flags import (
-    DecodeFlags,
-    MachineFlags,
-    SearchFlags,
-    ShowFlags,
-    TextFlags,
-)
+from interlingua.cli_flags import AskedTranslation
 from interlingua.cli_marks import count_flags, note_marks, note_opened
 from interlingua.cli_streams import (
     Write,
@@ -34,24 +27,16 @@ from interlingua.translator import Translator
 __all__ = ["translate_folder", "translate_lines"]
 
 
-def translate_lines(
-    model: Path,
-    lines: Sequence[str],
-    io: TextFlags,
-    n_best: int,
-    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
-    adapter: Path | None = None,
-    to: str | None = None,
-) -> None:
-    """Translate ``lines`` and write what comes out where ``io`` says.
+def translate_lines(lines: Sequence[str], asked: AskedTranslation) -> None:
+    """Translate ``lines`` and write what comes out where it was asked for.
 
     Raises:
         ConfigError: a value out of range, or flags that do not go together.
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    show = flags[2]
-    recipe = _recipe_of(model, io, n_best, flags, adapter, to)
+    io, show, n_best = asked.io, asked.show, asked.n_best
+    recipe = _recipe_of(asked)
     options, translator = recipe.options, open_translator(recipe)
     note_opened(translator)
     marks = Counter[str]()
@@ -66,23 +51,15 @@ def translate_lines(
     with open_output(io.output) as write:
         if show.align:
             _write_aligned(write, translator, lines, list(translations))
-        elif flags[1].confidence and n_best == 1 and not io.json:
+        elif asked.decode.confidence and n_best == 1 and not io.json:
             _write_confident(write, translations)
         else:
             write_translations(write, lines, translations, n_best=n_best, as_json=io.json)
     note_marks(marks, translator.max_source_length)
 
 
-def translate_folder(
-    model: Path,
-    text: Sequence[str],
-    io: TextFlags,
-    n_best: int,
-    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
-    adapter: Path | None = None,
-    to: str | None = None,
-) -> None:
-    """Translate the file or the folder of files ``io.input`` into the folder ``io.output``, part by part.
+def translate_folder(text: Sequence[str], asked: AskedTranslation) -> None:
+    """Translate the file or the folder of files ``--input`` into the folder ``--output``, part by part.
 
     Raises:
         ConfigError: as :func:`translate_lines`; text as well as files; what cannot be done part by part.
@@ -90,63 +67,54 @@ def translate_folder(
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
-    _, decode, show, _ = flags
+    io, decode, show = asked.io, asked.decode, asked.show
     if text and io.input is not None:
         raise ConfigError("text and --input are both given; give one of the two")
     if show.stream or show.align or show.ensemble or (decode.confidence and not io.json):
         raise ConfigError(
             "files are translated without --stream, --align and --ensemble, and with --confidence as --json only"
         )
-    if n_best > 1 and not io.json:
+    if asked.n_best > 1 and not io.json:
         raise ConfigError("--n-best of files needs --json, so that each line stays one line")
-    recipe = _recipe_of(model, io, n_best, flags, adapter, to)
-    marks = translate_files(io.input, io.output, recipe, show)
+    marks = translate_files(io.input, io.output, _recipe_of(asked), show)
     note_marks(marks, None)
 
 
-def _recipe_of(
-    model: Path,
-    io: TextFlags,
-    n_best: int,
-    flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags],
-    adapter: Path | None,
-    to: str | None,
-) -> Recipe:
+def _recipe_of(asked: AskedTranslation) -> Recipe:
     """Say how the translator is opened, and what is asked of it."""
-    search, _, show, machine = flags
-    options = _read_options(io, n_best, flags)
-    if show.ensemble and (adapter or show.corrections or search.dtype != "auto"):
+    search, show, machine = asked.search, asked.show, asked.machine
+    options = _read_options(asked)
+    if show.ensemble and (asked.adapter or show.corrections or search.dtype != "auto"):
         raise ConfigError(
             "--ensemble goes without --adapter, --corrections and --dtype; leave them out"
         )
     return Recipe(
-        model=model,
-        adapter=adapter,
+        model=asked.model,
+        adapter=asked.adapter,
         device=machine.device,
         dtype=search.dtype,
         threads=machine.threads,
         options=options,
-        form="json" if io.json else "text",
+        form="json" if asked.io.json else "text",
         ensemble=tuple(show.ensemble),
         corrections=show.corrections,
-        to=to,
+        to=asked.to,
     )
 
 
-def _read_options(
-    io: TextFlags, n_best: int, flags: tuple[SearchFlags, DecodeFlags, ShowFlags, MachineFlags]
-) -> TranslateOptions:
-    search, decode, show, _ = flags
+def _read_options(asked: AskedTranslation) -> TranslateOptions:
+    io, decode, show, n_best = asked.io, asked.decode, asked.show, asked.n_best
     if show.part_lines < 1:
         raise ConfigError(f"--part-lines must be at least 1, not {show.part_lines}")
     if show.ray_workers is not None and show.ray_workers < 1:
         raise ConfigError(f"--ray-workers must be at least 1, not {show.ray_workers}")
-    asked = {"n_best": n_best, **asdict(search), **asdict(decode)}
-    del asked["dtype"]  # of the translator, not of one request
+    options = {"n_best": n_best, **asdict(asked.search), **asdict(decode)}
+    del options["dtype"]  # of the translator, not of one request
     for name in ("force", "ban"):
-        asked[name] = [each.strip() for each in asked[name].split(";")] if asked[name] else None
+        phrases = options[name]
+        options[name] = [each.strip() for each in phrases.split(";")] if phrases else None
     if decode.glossary:
-        asked["glossary"] = Glossary.read(decode.glossary)
+        options["glossary"] = Glossary.read(decode.glossary)
     if decode.confidence and not io.json and (n_best > 1 or show.align):
         raise ConfigError(
             "--confidence is written behind one text a line; with --n-best ask for --json, and leave --align out"
@@ -159,7 +127,7 @@ def _read_options(
         raise ConfigError(
             "--stream and --align give one text a line; leave out --json, --n-best, or one of the two"
         )
-    return cast(TranslateOptions, asked)
+    return cast(TranslateOptions, options)
 
 
 def _write_growing(write: Write, pieces: Generator[str, None, Translation]) -> Translation:
