@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from interlingua.batching.batch import make_batch
+from interlingua.decoding.held_model import evaluating
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.errors import CorpusError, ModelError
 from interlingua.evaluation.alignment import Links
@@ -275,13 +276,8 @@ def _attend(
         target_begin=write.begin_id,
         target_end=write.end_id,
     ).to(translator.device)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode(), record_attention(model) as maps:
-            model(batch.source, batch.target_in)
-    finally:
-        model.train(was_training)
+    with evaluating(model), torch.inference_mode(), record_attention(model) as maps:
+        model(batch.source, batch.target_in)
     weights = [calls[0] for name, calls in maps.items() if name.endswith("cross_attention")]
     if not all(bool(layer.isfinite().all()) for layer in weights):
         raise ModelError(

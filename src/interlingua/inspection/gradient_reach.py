@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from interlingua.decoding.held_model import evaluating
 from interlingua.inspection.canvas import QUIET, figure_style
 from interlingua.model.encoder_decoder import EncoderDecoder
 
@@ -39,19 +40,16 @@ def gradient_reach(
         return vectors[0]
 
     embedding = model.get_submodule("source_embedding")
-    was_training = model.training
-    model.eval()
     handle = embedding.register_forward_hook(keep)
     try:
         # cuDNN has no gradient for recurrences that are not in training.
         plain = torch.backends.cudnn.flags(enabled=False)
-        with plain, torch.inference_mode(False), torch.enable_grad():
+        with evaluating(model), plain, torch.inference_mode(False), torch.enable_grad():
             logits = model(source.clone(), target[:, :-1].clone())[:, -1]
             last = logits.log_softmax(-1).gather(1, target[:, -1:]).sum()
             (gradient,) = torch.autograd.grad(last, vectors[0])
     finally:
         handle.remove()
-        model.train(was_training)
     norms: Float[np.ndarray, "S"] = gradient.norm(dim=2).mean(0).float().cpu().numpy()
     return norms
 

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from interlingua.batching.batch import pad_sources
+from interlingua.decoding.held_model import evaluating
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.inspection.canvas import figure_style
 from interlingua.inspection.steps import plain_transformer
@@ -222,18 +223,13 @@ def _encode(translator: Translator, sources: list[list[int]]) -> Float[Tensor, "
     """Return what goes into the first encoder layer, and what comes out of each."""
     model, tokenizer = plain_transformer(translator), translator.tokenizers.source
     padded = pad_sources(sources, pad=tokenizer.pad_id, end=tokenizer.end_id).to(translator.device)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            x = model.source_embedding(padded)
-            mask = padding_mask(padded, model.source_pad)[:, None, None]
-            hidden = [x]
-            for layer in model.encoder.layers:
-                x = layer(x, mask)
-                hidden.append(x)
-    finally:
-        model.train(was_training)
+    with evaluating(model), torch.inference_mode():
+        x = model.source_embedding(padded)
+        mask = padding_mask(padded, model.source_pad)[:, None, None]
+        hidden = [x]
+        for layer in model.encoder.layers:
+            x = layer(x, mask)
+            hidden.append(x)
     return torch.stack(hidden).float().cpu()
 
 

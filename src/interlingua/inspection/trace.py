@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from interlingua.decoding.held_model import evaluating
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.decoding.score import score_pairs
 from interlingua.errors import ConfigError, ModelError
@@ -247,19 +248,14 @@ def _read_again(
     """Pass the pair through the model once, teacher-forced; return log-probabilities and maps."""
     model, tokenizer = translator.model, translator.tokenizers.target
     assert isinstance(model, nn.Module)
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode(), record_attention(model) as maps:
-            scores = score_pairs(
-                model,
-                torch.tensor([source_ids], device=translator.device),
-                torch.tensor([[tokenizer.begin_id, *target_ids[:-1]]], device=translator.device),
-                torch.tensor([target_ids], device=translator.device),
-                pad_id=tokenizer.pad_id,
-            )
-    finally:
-        model.train(training)
+    with evaluating(model), torch.inference_mode(), record_attention(model) as maps:
+        scores = score_pairs(
+            model,
+            torch.tensor([source_ids], device=translator.device),
+            torch.tensor([[tokenizer.begin_id, *target_ids[:-1]]], device=translator.device),
+            torch.tensor([target_ids], device=translator.device),
+            pad_id=tokenizer.pad_id,
+        )
     log_probabilities = scores[0].tolist()
     if not any(maps.values()) and not _has_none(model):
         raise ModelError(
