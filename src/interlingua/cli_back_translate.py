@@ -258,12 +258,12 @@ class _Work:
         """Return how often an epoch has each of so many synthetic pairs, beside the genuine ones if they are known."""
         if self.back.weight is not None:
             return self.back.weight
-        from interlingua.corpus.formats import UNNAMED, PairReader
+        from interlingua.corpus.formats import count_pairs
 
         source, target = genuine
         if source is None or target is None or synthetic == 0:
             return 1.0
-        pairs = sum(1 for _ in PairReader((source, target), UNNAMED, None))
+        pairs = count_pairs(source, target)
         return min(1.0, float(f"{MOST_SYNTHETIC * pairs / synthetic:.2g}"))
 
     def config(

@@ -8,7 +8,7 @@ from interlingua.cli_flags import MachineFlags
 from interlingua.cli_marks import note_zero_shot
 from interlingua.cli_streams import note, one_line, open_named, read_aligned, say
 from interlingua.errors import ConfigError, CorpusError
-from interlingua.files import refuse_to_write_over, spelled_out
+from interlingua.files import is_there, refuse_to_write_over, spelled_out
 
 if TYPE_CHECKING:
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
@@ -98,12 +98,12 @@ class _Named:
             ConfigError: nothing is there, or the same twice.
         """
         path = Path(typed)
-        if _is_there(path):
+        if is_there(path):
             return cls(spelled_out(path).name, (path,))
         name, equals, listed = typed.partition("=")
         paths = tuple(map(Path, (listed if equals else typed).split(",")))
         for path in paths:
-            if not _is_there(path):
+            if not is_there(path):
                 raise ConfigError(
                     f"{path}: does not exist; a system is a model, a run, a file with translations, or NAME=PATH,PATH"
                 )
@@ -135,14 +135,6 @@ class _Named:
         ]
         language = next((lang for _, lang in found if lang), None)
         return SystemOutputs(self.name, tuple(outputs for outputs, _ in found)), language
-
-
-def _is_there(path: Path) -> bool:
-    """Tell whether there is such a file or folder; a list of many is longer than a name can be."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 def _read_files(

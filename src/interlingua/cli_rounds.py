@@ -21,7 +21,7 @@ from interlingua.cli_streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.fingerprint import fingerprint
-from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
 from interlingua.corpus.lines import count_lines, read_blocks, write_lines
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
@@ -147,7 +147,7 @@ def tell_cost(
     else:
         planned = plan(config).seconds
         if config.training.steps is None:  # so many epochs: each pair takes its time
-            pairs = sum(1 for _ in PairReader((sides[0].source, sides[0].target), UNNAMED, None))
+            pairs = count_pairs(sides[0].source, sides[0].target)
             whole = [pairs + share * number for number in lines]
             seen = max(1.0, pairs + share * min(lines[0], MOST_STAND_INS))
             training = [planned * number / seen for number in whole]

@@ -16,7 +16,7 @@ from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, Syntheti
 from interlingua.cli_streams import note, print_json
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
-from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.formats import count_pairs
 from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.parallel import language_of
@@ -153,8 +153,7 @@ def refuse_unreadable(text: Path) -> None:
 def refuse_unequal(source: Path | None, target: Path | None) -> None:
     """Raise a CorpusError unless line N of one text can be the translation of line N of the other, before work is done on them."""
     if source is not None and target is not None:
-        for _ in PairReader((source, target), UNNAMED, None):
-            pass
+        count_pairs(source, target)
 
 
 def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:

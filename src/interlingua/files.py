@@ -28,6 +28,7 @@ from interlingua.errors import InterlinguaError, OutputError
 __all__ = [
     "clear_left_overs",
     "hold_folder",
+    "is_there",
     "refuse_to_write_over",
     "remove_folder",
     "replace_file",
@@ -41,6 +42,14 @@ __all__ = [
 def spelled_out(path: Path) -> Path:
     """Return a path to the same place whose last part is its name, as that of the present folder and the one above is not."""
     return path.resolve() if path.name in ("", "..") else path
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is such a file or folder; a name that is too long for one is none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def refuse_to_write_over(read: Iterable[Path], written: Iterable[Path]) -> None:
@@ -227,7 +236,7 @@ def _swap(new: Path, path: Path) -> None:
         new.rename(path)
         old.rename(new)
     finally:
-        if _is_there(old) and not _is_there(path):
+        if is_there(old) and not is_there(path):
             old.rename(path)
 
 
@@ -302,13 +311,6 @@ def _is_alive(process: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 def _sync_file(path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from interlingua.checkpoints.untrusted import refuse_special_file
 from interlingua.errors import ModelError, OutputError
+from interlingua.files import is_there
 
 __all__ = [
     "FORMAT_VERSION",
@@ -80,7 +81,7 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
         _check_file(folder / name, entry)
     for name in needed:
         if name not in files:
-            what = "is not listed in" if _is_there(folder / name) else "is missing, also from"
+            what = "is not listed in" if is_there(folder / name) else "is missing, also from"
             raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
 
 
@@ -129,13 +130,6 @@ def _check_file(file: Path, entry: dict[str, object]) -> None:
         raise ModelError(f"{file}: is missing; copy the folder again") from None
     except OSError as error:
         raise ModelError(f"{file}: cannot be read ({error.strerror or error})") from error
-
-
-def _is_there(file: Path) -> bool:
-    try:
-        return file.exists()
-    except OSError:
-        return False
 
 
 def _sha256(file: Path) -> str:

@@ -17,7 +17,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.tmx import read_tmx
 from interlingua.errors import CorpusError
 
-__all__ = ["UNNAMED", "PairReader", "find_sides", "open_pairs"]
+__all__ = ["UNNAMED", "PairReader", "count_pairs", "find_sides", "open_pairs"]
 
 UNNAMED = ("source", "target")
 """The two languages where nobody named them."""
@@ -123,6 +123,15 @@ def open_pairs(
     if str(pairs) != STANDARD_INPUT and (pairs.is_dir() or not pairs.exists()):
         return PairReader(find_sides(pairs, languages), languages, None)
     return PairReader((pairs,), languages, columns)
+
+
+def count_pairs(source: Path, target: Path) -> int:
+    """Count the pairs of two files of lines, which may be compressed.
+
+    Raises:
+        CorpusError: a file that cannot be read, or files of another number of lines.
+    """
+    return sum(1 for _ in PairReader((source, target), UNNAMED, None))
 
 
 def find_sides(place: Path, languages: tuple[str, str]) -> tuple[Path, Path]:

@@ -21,7 +21,7 @@ from interlingua.checkpoints.adapter_folder import (
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
-from interlingua.corpus.formats import UNNAMED, PairReader
+from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
 from interlingua.corpus.lines import write_lines
 from interlingua.corpus.packed import STANDARD_INPUT, is_packed
 from interlingua.corpus.parallel import language_of
@@ -254,7 +254,7 @@ def _learn(
     remove_folder(run)
     own = _write_corrections(corrections, place)
     sources, targets = zip(*own.values(), strict=True)
-    sizes = [_count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
+    sizes = [count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
     mixed = weights_of(sizes, old.weights, old.temperature) or (1.0,) * len(sizes)
     repeats, *others = _weights(len(corrections), sizes, mixed)
     drawn = [
@@ -348,11 +348,6 @@ def _draw(sides: Sequence[Path], size: int, weight: float, name: Path) -> _Part:
     write_lines(files[0], [pair.source for pair in pairs])
     write_lines(files[1], [pair.target for pair in pairs])
     return _Part(*files, weight * size / some)
-
-
-def _count_pairs(source: Path, target: Path) -> int:
-    """Count the pairs of two files, which may be compressed."""
-    return sum(1 for _ in PairReader((source, target), UNNAMED, None))
 
 
 def _why_not(result: TrainResult) -> str | None:
