@@ -13,11 +13,11 @@ from interlingua.corpus.languages import Languages, examine_languages
 from interlingua.corpus.misalignment import find_misalignment
 from interlingua.corpus.pair_rules import BITS, CODES, Limits
 from interlingua.corpus.plain_sides import PlainSides
+from interlingua.corpus.repeats import find_repeats
 from interlingua.corpus.survey import (
     KeysOfLines,
     Survey,
     default_processes,
-    find_repeats,
     look_ahead,
     survey_corpus,
     survey_keys,

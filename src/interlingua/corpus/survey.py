@@ -27,14 +27,12 @@ from interlingua.corpus.pair_rules import (
     measure_profile,
     normalise,
 )
-from interlingua.corpus.repeats import find_repeats
 from interlingua.errors import CorpusError
 
 __all__ = [
     "KeysOfLines",
     "Survey",
     "default_processes",
-    "find_repeats",
     "hash_lines",
     "look_ahead",
     "map_in_order",

@@ -222,7 +222,6 @@ def resample_segments(
     sources: Sequence[str],
     systems: Sequence[Sequence[str]],
     references: Sequence[str],
-    num_resamples: int = NUM_RESAMPLES,
 ) -> list[Resampled]:
     """Score each system whole, and on the same random draws of its sentences, as ``bootstrap.resample`` does.
 
@@ -231,7 +230,6 @@ def resample_segments(
         sources: what was translated.
         systems: each system's outputs for all sentences.
         references: their translation.
-        num_resamples: how many draws.
 
     Raises:
         ConfigError: the program fails, or gives something else.
@@ -239,7 +237,7 @@ def resample_segments(
     tables = [np.array(metric.score(sources, outputs, references)) for outputs in systems]
     generator = np.random.default_rng(_SEED)
     size = len(references)
-    chosen = [generator.choice(size, size=size) for _ in range(num_resamples)]
+    chosen = [generator.choice(size, size=size) for _ in range(NUM_RESAMPLES)]
     return [
         Resampled(
             metric.name, float(each.mean()), tuple(float(each[some].mean()) for some in chosen)

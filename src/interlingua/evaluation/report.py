@@ -148,7 +148,6 @@ def evaluate_outputs(
     confidence: bool = True,
     tokenize: str | None = None,
     target_lang: str | None = None,
-    legacy_tokenize: str | None = None,
 ) -> EvaluationReport:
     """Score one system's outputs and look for faults in them.
 
@@ -161,8 +160,6 @@ def evaluate_outputs(
         confidence: estimate 95 % intervals, of two sentences or more; a comparison always does.
         tokenize: sacreBLEU's tokenization for BLEU (None: by ``target_lang``).
         target_lang: language code of the hypotheses.
-        legacy_tokenize: tokenization of the legacy figures; ``none`` if the text is tokenized already
-            (None: the same as for BLEU).
 
     Raises:
         ConfigError: a metric or tokenization that does not exist or is not installed.
@@ -181,7 +178,7 @@ def evaluate_outputs(
         num_references=len(references),
         scores=tuple(scores),
         comparisons=tuple(comparisons),
-        legacy=tuple(legacy_scores(hypotheses, references, tokenize=legacy_tokenize or tokenize)),
+        legacy=tuple(legacy_scores(hypotheses, references, tokenize=tokenize)),
         health=health,
         notes=(
             *_write_notes(hypotheses, scores, health, tokenize),

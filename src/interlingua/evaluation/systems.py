@@ -21,7 +21,6 @@ import numpy as np
 from interlingua.errors import CorpusError
 from interlingua.evaluation.bootstrap import (
     FEWEST_SENTENCES,
-    NUM_RESAMPLES,
     TOO_FEW,
     Resampled,
     p_value,
@@ -234,7 +233,6 @@ def compare_systems(
     *,
     segment_metrics: Sequence[SegmentMetric] = (),
     target_lang: str | None = None,
-    num_resamples: int = NUM_RESAMPLES,
 ) -> SystemsTable:
     """Score every system on every test set, and compare each with the first.
 
@@ -250,14 +248,12 @@ def compare_systems(
             _check_length(system, number, test_set)
         for name in check_metrics(metrics, tokenize):
             metric = build_metric(name, [test_set.references], tokenize)
-            resampled = resample(metric, [e for seeds in every for e in seeds], num_resamples)
+            resampled = resample(metric, [e for seeds in every for e in seeds])
             made = str(metric.get_signature())
             figures += _figures(systems, test_set, resampled, made)
         for other in segment_metrics:
             outputs = [seed for seeds in every for seed in seeds]
-            resampled = resample_segments(
-                other, test_set.sources, outputs, test_set.references, num_resamples
-            )
+            resampled = resample_segments(other, test_set.sources, outputs, test_set.references)
             figures += _figures(systems, test_set, resampled, other.signature)
     order = {system.name: place for place, system in enumerate(systems)}
     return SystemsTable(

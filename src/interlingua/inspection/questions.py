@@ -105,7 +105,9 @@ class Intervention:
     edited: tuple[EditedWeight, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no model could do."""
+        """Refuse what no model could do, and what would take long to do."""
+        if len(self.edited) > MOST_EDITS:
+            raise ConfigError(f"{len(self.edited)} edited weights; {MOST_EDITS} at most")
         for edit in self.edited:
             if not (math.isfinite(edit.weight) and 0.0 <= edit.weight <= 1.0):
                 raise ConfigError(f"an edited weight is {edit.weight}; it takes 0 to 1")

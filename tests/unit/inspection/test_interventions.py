@@ -188,6 +188,10 @@ def test_the_plain_model_never_notices(translator: Translator) -> None:
             "takes 0 to 1",
         ),
         (lambda: Intervention(hidden_source=(-1,)), "counted from 0"),
+        (
+            lambda: Intervention(edited=(EditedWeight("cross", 1, 1, 0, 0, 0.5),) * 65),
+            "65 edited weights; 64 at most",
+        ),
     ],
 )
 def test_what_no_model_could_do_is_refused(translator: Translator, make: object, says: str) -> None:
