@@ -21,7 +21,7 @@ class MetricsLog:
         path: the file of records.
         tensorboard: the folder of curves; nothing is made there before the first record.
         step: where training stands; curves drop what an earlier process drew beyond it.
-        say: told once if TensorBoard is installed and cannot be used.
+        say: told once if TensorBoard is installed and cannot be used, or fails later; the curves then end.
     """
 
     def __init__(
@@ -45,16 +45,23 @@ class MetricsLog:
             self._open_curves()
         if self._writer is None:
             return
-        for name, value in record.items():
-            if name not in ("step", "kind") and isinstance(value, int | float):
-                self._writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
+        try:
+            for name, value in record.items():
+                if name not in ("step", "kind") and isinstance(value, int | float):
+                    self._writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
+        except Exception as error:  # it raises what went wrong in its own thread
+            self._miss_curves("fails", error)
 
     def close(self) -> None:
         """Put every record on the disk, and write what TensorBoard still holds back."""
         with contextlib.suppress(OSError), self.path.open("rb") as file:
             os.fsync(file.fileno())
-        if self._writer is not None:
+        if self._writer is None:
+            return
+        try:
             self._writer.close()
+        except Exception as error:
+            self._miss_curves("fails", error)
 
     def _open_curves(self) -> None:
         self._is_open = True
@@ -64,15 +71,17 @@ class MetricsLog:
             from torch.utils.tensorboard import SummaryWriter
 
             self._writer = SummaryWriter(str(self._tensorboard), purge_step=self._step + 1)
-        except (
-            Exception
-        ) as error:  # an installation that does not fit fails in any way, and curves can be missed
-            if self._say:
-                reason = str(error).partition("\n")[0]
-                self._say(
-                    f"TensorBoard is installed but cannot be used ({type(error).__name__}: {reason}); "
-                    f"every figure is in {self.path}"
-                )
+        except Exception as error:  # an installation that does not fit fails in any way
+            self._miss_curves("is installed but cannot be used", error)
+
+    def _miss_curves(self, what: str, error: Exception) -> None:
+        """Go on without curves, which can be missed, and say so."""
+        self._writer = None
+        if self._say:
+            reason = str(error).partition("\n")[0]
+            self._say(
+                f"TensorBoard {what} ({type(error).__name__}: {reason}); every figure is in {self.path}"
+            )
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:

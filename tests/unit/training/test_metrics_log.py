@@ -1,6 +1,8 @@
 """The figures of a run over time."""
 
+import contextlib
 import json
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -78,6 +80,30 @@ def test_a_broken_tensorboard_costs_the_curves_and_not_the_run(
     assert len(said) == 1
     assert "not for this release" in said[0]
     assert not (tmp_path / "curves").exists()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("noticed", ["by a record", "at the end"])
+def test_curves_that_can_no_longer_be_written_cost_no_record(tmp_path: Path, noticed: str) -> None:
+    pytest.importorskip("tensorboard")
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what TensorBoard's own imports complain about
+        log = MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "curves", say=said.append)
+        log.write({"step": 20, "kind": "training", "loss": 3.5})
+    log._writer.flush()
+    shutil.rmtree(tmp_path / "curves")
+    log.write({"step": 40, "kind": "training", "loss": 2.5})
+    if noticed == "by a record":
+        with contextlib.suppress(OSError):
+            log._writer.flush()
+        log.write({"step": 60, "kind": "training", "loss": 2.25})
+        assert said
+    log.close()
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == (3 if noticed == "by a record" else 2)
+    assert len(said) == 1
+    assert "TensorBoard fails (" in said[0]
 
 
 def test_a_resumed_run_forgets_what_it_will_write_again(tmp_path: Path) -> None:
