@@ -218,7 +218,9 @@ def _contradictions_in_model(config: RunConfig) -> Iterator[tuple[str, str]]:
             f"model.heads = {model.heads} does not divide model.d_model = {model.d_model}; "
             "change one, or give model.d_k and model.d_v",
         )
-    if model.tie == "three-way" and config.tokenization.shared is False:
+    # A model that was imported may have two tokenizers with one vocabulary; one that a run begins with decides both.
+    is_own = not config.start.init_from
+    if is_own and model.tie == "three-way" and config.tokenization.shared is False:
         yield (
             "model.tie",
             "model.tie = three-way needs one vocabulary, and tokenization.shared = false asks for two; "

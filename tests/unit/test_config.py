@@ -271,6 +271,8 @@ def test_what_goes_together_is_taken() -> None:
     )
     assert config.tokenization.sampling == 0.1
     assert config.training.seed == 2**63 - 1
+    imported = {"model.tie": "three-way", "tokenization.shared": "false"}
+    assert load_config(None, {**imported, "start.init_from": "model"}).model.tie == "three-way"
 
 
 def test_a_missing_file_and_a_folder_are_named_with_what_was_probably_meant(tmp_path: Path) -> None:
