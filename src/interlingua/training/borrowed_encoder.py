@@ -14,7 +14,13 @@ from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.directions_of_run import symbols_of
-from interlingua.training.starting import Start, open_again, refuse_sampling, tokenizers_of
+from interlingua.training.starting import (
+    Start,
+    open_again,
+    refuse_contradictions,
+    refuse_sampling,
+    tokenizers_of,
+)
 
 __all__ = ["encoder_tokenizer", "fit_to_encoder", "take_encoder"]
 
@@ -64,7 +70,7 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
         raise ConfigError(
             f"batching.max_length = {batching.max_length}: the encoder of {start.model} has {most} positions; lower it"
         )
-    return config.model_copy(
+    config = config.model_copy(
         update={
             "model": model,
             "batching": batching,
@@ -73,6 +79,8 @@ def fit_to_encoder(config: RunConfig, start: Start, tokenizer: Tokenizer) -> Run
             ),
         }
     )
+    refuse_contradictions(config, start)
+    return config
 
 
 def _sizes_with(config: RunConfig, start: Start) -> ModelConfig:

@@ -27,6 +27,7 @@ from interlingua.training.starting import (
     languages_with,
     read_start,
     recall_start,
+    refuse_contradictions,
     refuse_sampling,
 )
 from interlingua.training.word_vectors import check_word_vectors
@@ -130,7 +131,9 @@ def inherit(
         "model": _sizes_of(config, start),
         "decoding": _decoding(config, start),
     }
-    return config.model_copy(update=update)
+    config = config.model_copy(update=update)
+    refuse_contradictions(config, start)
+    return config
 
 
 def _tokenization(

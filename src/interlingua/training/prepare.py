@@ -10,6 +10,7 @@ from interlingua.batching.mixing import weights_of
 from interlingua.batching.shards import Shards, StoredPairs
 from interlingua.checkpoints.untrusted import LARGEST_TABLE
 from interlingua.config import CorpusConfig, RunConfig
+from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import save_config
 from interlingua.corpus.denoising import Denoising
 from interlingua.corpus.input_noise import InputNoise
@@ -153,6 +154,7 @@ def prepare_locked(
     if folder.has_checkpoints() and earlier:
         _refuse_another_mixture(earlier.corpus, config.corpus, folder)
     if writes:
+        _refuse_contradictions(config, folder)
         refuse_to_overwrite(folder)
         corpus.settle(folder)
     statistics = corpus.statistics(PAIRS_MEASURED)
@@ -171,6 +173,7 @@ def prepare_locked(
     for reason in reasons:
         say(f"chosen: {reason}")
     if writes:
+        _refuse_contradictions(config, folder)
         _keep_vectors(config, folder, tokenizers, say)
         save_config(config, folder.config)
         corpus.lock(folder)
@@ -227,6 +230,12 @@ def reopen(folder: RunFolder) -> Prepared:
         start=recall_start(folder) if config.start.begins_with_a_model else None,
         word_vectors=_word_vectors(config, folder),
     )
+
+
+def _refuse_contradictions(config: RunConfig, folder: RunFolder) -> None:
+    """Raise a ConfigError rather than write a configuration that no later start could read; one made in Python is first seen here."""
+    for _, reason in contradictions_in(config):
+        raise ConfigError(f"{folder.path}: {reason}")
 
 
 def _keep_vectors(

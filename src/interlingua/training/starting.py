@@ -20,7 +20,8 @@ from interlingua.checkpoints.model_folder import (
     load_model_folder,
 )
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.config import CorpusConfig, ModelConfig
+from interlingua.config import CorpusConfig, ModelConfig, RunConfig
+from interlingua.config_contradictions import contradictions_in
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, ModelError
 from interlingua.files import write_text
@@ -41,6 +42,7 @@ __all__ = [
     "open_again",
     "read_start",
     "recall_start",
+    "refuse_contradictions",
     "refuse_sampling",
     "take_weights",
     "tokenizers_of",
@@ -215,6 +217,15 @@ def refuse_sampling(sampling: float | None, source: Tokenizer, start: Start) -> 
             f"tokenization.sampling = {sampling:g}: the tokenizer of {start.model} has only one way to cut a "
             "text; set it to 0"
         )
+
+
+def refuse_contradictions(config: RunConfig, start: Start) -> None:
+    """Raise a ConfigError if what the model decides, such as its kind, does not go with what is asked for.
+
+    As the configuration was read, the model was not known yet; a run that was saved so could not be read again.
+    """
+    for _, reason in contradictions_in(config):
+        raise ConfigError(f"{start.model}: decides what the model is, and {reason}")
 
 
 def open_again(start: Start, build_model: BuildModel) -> LoadedModel:

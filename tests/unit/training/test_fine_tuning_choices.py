@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.config import (
+    BatchingConfig,
     CorpusConfig,
     ModelConfig,
     RunConfig,
@@ -14,9 +15,17 @@ from interlingua.config import (
 )
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.statistics import measure_corpus
-from interlingua.model.architecture import Architecture
+from interlingua.errors import ConfigError
+from interlingua.model.architecture import (
+    AnyArchitecture,
+    Architecture,
+    DecoderArchitecture,
+    EncoderArchitecture,
+    RecurrentArchitecture,
+)
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
+from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.fine_tuning import choose_fine_tuning, inherit
 from interlingua.training.starting import Start
 
@@ -34,11 +43,13 @@ def start(**more: object) -> Start:
     return Start(Path("base"), "0" * 64, ARCHITECTURE, **known, **more)  # type: ignore[arg-type]
 
 
+TOKENIZER = train_tokenizer(["a b c"], kind="bpe", vocabulary_size=300)
+TOKENIZERS = TokenizerPair(TOKENIZER, TOKENIZER, shared=True)
+
+
 def choose(config: RunConfig, begun: Start, batches: int = 100) -> tuple[RunConfig, list[str]]:
     """Choose all that is open, for an epoch of so many batches."""
-    tokenizer = train_tokenizer(["a b c"], kind="bpe", vocabulary_size=300)
-    tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
-    inherited = inherit(config, begun, tokenizers, is_extended=False)
+    inherited = inherit(config, begun, TOKENIZERS, is_extended=False)
     return choose_fine_tuning(
         inherited,
         begun,
@@ -154,3 +165,40 @@ def test_the_clock_shortens_the_warm_up() -> None:
     assert short.validate_every is not None
     assert short.validate_every < 50
     assert (long.warmup_steps, long.validate_every) == (500, 250)
+
+
+PAIRS = CorpusConfig(source=(Path("a.en"),), target=(Path("a.de"),), noise=0.3)
+TEXT_ALONE = CorpusConfig(text=(Path("a.en"),), source_lang="en", target_lang="en")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "asked", "words"),
+    [
+        (EncoderArchitecture(answers="tokens"), {"corpus": PAIRS}, "has an answer of its own"),
+        (
+            DecoderArchitecture(),
+            {"corpus": TEXT_ALONE.model_copy(update={"denoise": 0.35})},
+            "model.kind decoder reads none",
+        ),
+        (
+            DecoderArchitecture(),
+            {"corpus": TEXT_ALONE, "batching": BatchingConfig(max_length=600)},
+            "holds no prompt and continuation",
+        ),
+    ],
+)
+def test_what_does_not_go_with_the_kind_of_the_model_is_refused(
+    architecture: AnyArchitecture, asked: dict[str, object], words: str
+) -> None:
+    config = RunConfig(start=StartConfig(init_from=Path("base"))).model_copy(update=asked)
+    target_lang = "en" if isinstance(architecture, DecoderArchitecture) else "de"
+    begun = replace(start(), architecture=architecture, target_lang=target_lang)
+    with pytest.raises(ConfigError, match=f"^base: .*{words}"):
+        inherit(config, begun, TOKENIZERS, is_extended=False)
+
+
+def test_a_size_that_a_borrowed_encoder_has_not_is_refused() -> None:
+    config = RunConfig(start=StartConfig(encoder_from=Path("base")), model=ModelConfig(d_ff=512))
+    begun = replace(start(), architecture=RecurrentArchitecture(kind="lstm"))
+    with pytest.raises(ConfigError, match=r"^base: .*model\.d_ff = 512"):
+        fit_to_encoder(config, begun, TOKENIZER)

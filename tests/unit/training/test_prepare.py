@@ -229,6 +229,13 @@ def test_a_run_that_has_begun_holds_back_what_it_did_and_a_fresh_one_looks_at_ma
     assert list(new.validation.pairs) != list(before.validation.pairs)
 
 
+def test_what_could_not_be_read_again_is_not_written(config: RunConfig) -> None:
+    wrong = with_values(config, {"training": {"shard": True, "ema": 0.9}})
+    with pytest.raises(ConfigError, match="leave one out"):
+        prepare(wrong)
+    assert heard(config)[0].config.training.ema is None
+
+
 def test_files_taken_twice_make_another_vocabulary(config: RunConfig) -> None:
     first = tokenizer_of(config)
     twice = taken_twice(config)
