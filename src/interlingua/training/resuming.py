@@ -110,7 +110,7 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
             free = section == "decoding" or (section == "training" and name in MAY_CHANGE)
             if section == "corpus" and name not in ("embedded", "valid_size"):
                 free = True
-            if name in ("init_from", "encoder_from") and value is not None:
+            if name in ("init_from", "encoder_from") and getattr(before, name) and value:
                 free = is_same_start(folder, value)  # it may lie elsewhere now
             if not free and (value is not None or name in _OFF):
                 different.append(f"{section}.{name} = {getattr(before, name)}, not {value}")

@@ -4,11 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.config import CorpusConfig, RunConfig, TokenizationConfig, TrainingConfig
+from interlingua.config import (
+    CorpusConfig,
+    RunConfig,
+    StartConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
 from interlingua.config_files import save_config
 from interlingua.corpus.corrections import Correction, add_corrections, read_corrections
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.errors import ConfigError, OutputError, TrainingError
+from interlingua.training import resuming
 from interlingua.training.corpus_of_run import is_locked_to, languages_of, lock_corpus
 from interlingua.training.resuming import resumed_config, set_aside
 from interlingua.training.run_folder import RunFolder
@@ -156,6 +163,22 @@ def test_what_may_change_must_go_with_what_stays(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", RunConfig(training=TrainingConfig(ema=0.9)))
     with pytest.raises(ConfigError, match=r"training\.shard divides the weights"):
         resumed_config(RunConfig(training=TrainingConfig(shard=True)), folder)
+
+
+@pytest.mark.parametrize("begun_with", ["init_from", "encoder_from"])
+def test_a_whole_model_is_not_its_encoder_although_it_is_the_same_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun_with: str
+) -> None:
+    monkeypatch.setattr(resuming, "is_same_start", lambda *_: True)
+    moved = {"init_from": StartConfig(init_from=Path("b"))}
+    moved["encoder_from"] = StartConfig(encoder_from=Path("b"))
+    start = StartConfig.model_validate({begun_with: Path("a")})
+    folder = make_run(tmp_path / "run", RunConfig(start=start))
+    same = moved.pop(begun_with)
+    assert resumed_config(RunConfig(start=same), folder).start == same
+    (other,) = moved.values()
+    with pytest.raises(ConfigError, match=r"was started with start\.\w+ = None, not b;"):
+        resumed_config(RunConfig(start=other), folder)
 
 
 def test_every_setting_that_differs_is_told(tmp_path: Path) -> None:
