@@ -291,6 +291,11 @@ def _contradictions_in_labels(config: RunConfig) -> Iterator[tuple[str, str]]:
             "tokenization.shared",
             "tokenization.shared = false: what is guessed are words of the text itself; leave it out",
         )
+    if not corpus.text and config.tokenization.shared and not config.start.init_from:
+        yield (
+            "tokenization.shared",
+            "tokenization.shared = true: the answers of model.kind encoder have a vocabulary of their own; leave it out",
+        )
     for name in ("noise", "denoise"):
         if getattr(corpus, name) and (corpus.text or answers == "tokens"):
             yield (

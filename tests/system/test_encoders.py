@@ -146,6 +146,7 @@ def test_a_guessing_run_resumes_to_the_bit_and_replays(place: Path) -> None:
         (f"{GUESS} --model.decoder-layers 2", 2, "not encoder"),
         (f"{GUESS} --corpus.mask 0.3 --model.kind transformer", 2, "there is corpus.denoise"),
         (f"{GUESS} --tokenization.shared false", 2, "are words of the text itself"),
+        (f"{TAGS} --tokenization.shared true", 2, "have a vocabulary of their own"),
         (f"{TAGS} --model.kind transformer", 2, "model.answers = "),
         (
             CLASSES.replace("text.class", "text.tag"),

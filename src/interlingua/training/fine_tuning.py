@@ -145,6 +145,8 @@ def _tokenization(
         own["kind"] = source.kind
     size = max(source.vocabulary_size, tokenizers.target.vocabulary_size)
     own["vocabulary_size"] = size if size >= 262 else None
+    if is_extended and asked.vocabulary_size is not None:
+        own["vocabulary_size"] = asked.vocabulary_size  # how large it grows is not known yet
     if isinstance(source, PieceTokenizer):
         own["byte_level"] = source.spacing.byte_level
         if isinstance(source.normaliser, Normaliser):
@@ -152,8 +154,6 @@ def _tokenization(
             own["lowercase"] = source.normaliser.lowercase
     for name, value in own.items():
         wanted = getattr(asked, name)
-        if name == "vocabulary_size" and is_extended:
-            continue
         if name in asked.model_fields_set and wanted is not None and wanted != value:
             raise ConfigError(
                 f"tokenization.{name} = {_in_words(wanted)}: {start.model} has {_in_words(value)}, and its tokenizer "
@@ -245,7 +245,7 @@ def _sizes_of(config: RunConfig, start: Start) -> object:
                 )
             continue
         update[name] = value
-    return asked.model_copy(update=update | {"preset": None})
+    return asked.model_copy(update=update)
 
 
 def _max_length(config: RunConfig, start: Start) -> int:

@@ -11,6 +11,7 @@ from interlingua.config import (
     ModelConfig,
     RunConfig,
     StartConfig,
+    TokenizationConfig,
     TrainingConfig,
 )
 from interlingua.corpus.pairs import SentencePair
@@ -202,3 +203,14 @@ def test_a_size_that_a_borrowed_encoder_has_not_is_refused() -> None:
     begun = replace(start(), architecture=RecurrentArchitecture(kind="lstm"))
     with pytest.raises(ConfigError, match=r"^base: .*model\.d_ff = 512"):
         fit_to_encoder(config, begun, TOKENIZER)
+
+
+def test_what_a_model_decides_does_not_replace_what_the_same_command_asks_again() -> None:
+    config = RunConfig(
+        start=StartConfig(init_from=Path("base"), new_pieces=5),
+        tokenization=TokenizationConfig(vocabulary_size=400),
+        model=ModelConfig(preset="small"),
+    )
+    inherited = inherit(config, start(), TOKENIZERS, is_extended=True)
+    assert inherited.tokenization.vocabulary_size == 400
+    assert (inherited.model.preset, inherited.model.d_model) == ("small", 128)
