@@ -1,11 +1,12 @@
 """The ``calibrate`` command: fit a confidence to pairs with references, and keep it with the model."""
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
 from interlingua.cli_streams import print_json, read_aligned, refuse_figure, refuse_unwritable, say
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, ModelError
 
 __all__ = ["calibrate"]
 
@@ -34,6 +35,7 @@ def calibrate(
     """
     refuse_figure(diagram)
     sources, (references,) = read_aligned(source, [reference])
+    from interlingua.checkpoints.manifest import listed_sha256
     from interlingua.checkpoints.model_folder import (
         add_to_model_folder,
         find_model_folder,
@@ -41,16 +43,24 @@ def calibrate(
     )
     from interlingua.evaluation.calibration import calibrate as fit
     from interlingua.requests.confidence import CALIBRATION
+    from interlingua.training.run_folder import RunFolder
     from interlingua.translator import Translator
 
     if read_directions(model):
         raise ConfigError(
             f"{model}: is of several pairs of languages, and a calibration is of one; calibrate a model of one pair"
         )
-    refuse_unwritable(find_model_folder(model))
-    translator = Translator.load(model, device=machine.device, threads=machine.threads)
-    calibration, reliability = fit(translator, sources, references)
-    folder = add_to_model_folder(model, CALIBRATION, calibration.to_json())
+    folder = find_model_folder(model)
+    refuse_unwritable(folder)
+    run = RunFolder(folder.parent)
+    is_run = run.checkpoints.is_dir() and run.is_run()
+    with run.locked() if is_run else nullcontext():
+        translator = Translator.load(model, device=machine.device, threads=machine.threads)
+        weights = listed_sha256(folder, "model.safetensors")
+        calibration, reliability = fit(translator, sources, references)
+        if listed_sha256(folder, "model.safetensors") != weights:
+            raise ModelError(f"{folder}: got other weights during the fit; calibrate again")
+        add_to_model_folder(folder, CALIBRATION, calibration.to_json())
     if diagram is not None:
         from interlingua.inspection.canvas import write_figure
         from interlingua.inspection.reliability import draw_reliability

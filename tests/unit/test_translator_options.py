@@ -33,6 +33,7 @@ from interlingua.model.transformer import Transformer
 from interlingua.requests.confidence import CALIBRATION, Calibration
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
+from interlingua.training.run_folder import RunFolder
 from interlingua.translator import Translator
 
 TEXTS = ["abc", "b", "Zq! and more", "", "a longer text"]
@@ -314,6 +315,31 @@ def test_a_model_that_was_calibrated_tells_a_confidence(folders, translator):
     add_to_model_folder(folder, CALIBRATION, "{}")
     with pytest.raises(ModelError, match="is no calibration"):
         Translator.load(folder)
+
+
+def test_a_model_that_changes_gets_no_calibration_of_the_one_before(
+    folders, tmp_path, capsys, monkeypatch
+):
+    run = RunFolder(tmp_path / "run")
+    (run.checkpoints / "step-1").mkdir(parents=True)
+    for path in (run.config, run.corpus_lock):
+        path.touch()
+    shutil.copytree(folders[2], run.model)
+    (tmp_path / "a.en").write_text("abc\n" * 100)
+    flags = ["--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.en")]
+    for model in (run.path, run.model):
+        with run.locked():
+            assert main(["calibrate", str(model), *flags]) == 7
+        assert "another process is training" in capsys.readouterr().err
+
+    def replaced_meanwhile(*_):
+        shutil.copytree(folders[0], run.model, dirs_exist_ok=True)
+        return EVEN, None
+
+    monkeypatch.setattr("interlingua.evaluation.calibration.calibrate", replaced_meanwhile)
+    assert main(["calibrate", str(run.path), *flags]) == 5
+    assert "other weights" in capsys.readouterr().err
+    assert not (run.model / CALIBRATION).exists()
 
 
 def test_the_commands_stream_score_and_refuse(folders, tmp_path, capsys, monkeypatch):
