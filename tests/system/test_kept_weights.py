@@ -9,8 +9,10 @@ import torch
 from small_runs import REPEATABLE, run, sentences, weights_of, write_text
 
 from interlingua.checkpoints.average import average_weights
+from interlingua.checkpoints.model_folder import add_to_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.requests.confidence import CALIBRATION
 from interlingua.training.validation import Validation, Validator
 
 TRAIN = (
@@ -82,6 +84,29 @@ def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_r
     stays = "step 4" if is_there else "what run/model holds"
     assert f"BLEU 5.00; {stays} is better and stays" in told.err
     assert ("validation: loss 2.000, BLEU 30.00" in told.out) == is_there
+
+
+def test_a_start_with_nothing_left_to_train_leaves_a_mean_and_what_is_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+
+    def train(last: int, bleu: list[float]) -> None:
+        with monkeypatch.context() as patch:
+            left = script(bleu, patch)
+            run(f"{TRAIN} --training.average-last {last}")
+        assert not left
+
+    train(3, [10.0, 30.0, 20.0, 31.0])
+    train(2, [31.0])  # another mean is asked for
+    for made_of in ("2 checkpoints", "the last 3 checkpoints"):
+        add_to_model_folder(Path("run"), CALIBRATION, "{}")
+        train(2, [])
+        assert (Path("run/model") / CALIBRATION).exists()
+        assert f"The weights are the mean of {made_of}" in Path("run/model/README.md").read_text()
+        run("average run --last 3")
 
 
 def script(bleu: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:

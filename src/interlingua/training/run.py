@@ -269,6 +269,7 @@ class _Run:
                 with stop.rescued_by(lambda: None, nullcontext()):
                     self._ask_starting_model(start, stop)
         differences: tuple[Difference, ...] = ()
+        before = self.trainer.state
         reason = self.trainer.run(
             metrics=log,
             samples=self.folder.samples,
@@ -283,7 +284,7 @@ class _Run:
                 pass
             elif not stop():
                 with stop.rescued_by(lambda: None, nullcontext()):  # all is saved already
-                    self._average(validator)
+                    self._average(validator, anew=self.trainer.state != before)
                     differences = self._compare(stop)
             elif not self.folder.model.exists():
                 self._write_model(parameters_of(self.trainer.judged), None, "of the last update")
@@ -398,11 +399,14 @@ class _Run:
 
     def _holds_best(self) -> bool:
         """Tell whether the model folder says that it holds the weights of the best validation, not a mean of several."""
+        return weights_sentence(_made_of(self.trainer.best.step)) in self._card()
+
+    def _card(self) -> str:
+        """Return the card of the model folder; nothing where it cannot be read."""
         try:
-            card = (self.folder.model / "README.md").read_text(encoding="utf-8")
+            return (self.folder.model / "README.md").read_text(encoding="utf-8")
         except (OSError, ValueError):
-            return False
-        return weights_sentence(_made_of(self.trainer.best.step)) in card
+            return ""
 
     def _ways_to_compute(self) -> str:
         if self.prepared.config.training.plain:
@@ -497,10 +501,17 @@ class _Run:
         elif not self._holds_best() and (weights := self._best_weights()):
             self._write_model(weights, read_validation(self.folder.metrics, best), _made_of(best))
 
-    def _average(self, validator: Validator) -> None:
-        """Put the mean of the last checkpoints into the model folder if it validates as well."""
+    def _average(self, validator: Validator, *, anew: bool) -> None:
+        """Put the mean of the last checkpoints into the model folder if it validates as well.
+
+        Unless it is to be made ``anew``, a mean that is there stays, and what was put beside it: this one, or that of ``interlingua average``.
+        """
         steps = self.store.whole_steps()[-self.prepared.config.training.average_last :]
         if len(steps) < 2 or self.trainer.mean is not None:
+            return
+        made_of = f"the mean of {len(steps)} checkpoints"
+        kept = (weights_sentence(made_of), "The weights are the mean of the last ")
+        if not anew and any(words in self._card() for words in kept):
             return
         model = self.trainer.model
         own = {name: tensor.clone() for name, tensor in parameters_of(model).items()}
@@ -509,7 +520,7 @@ class _Run:
         measured = validator.measure(model)
         if measured and self.trainer.best.is_matched_by(measured[0]):
             validation = measured[0]
-            self._write_model(weights, validation, f"the mean of {len(steps)} checkpoints")
+            self._write_model(weights, validation, made_of)
             self.progress.say(
                 f"mean of the last {len(steps)} checkpoints: validation loss {validation.loss:.3f}, "
                 f"BLEU {validation.bleu:.2f}: kept"
