@@ -125,6 +125,19 @@ def test_plan_prepare_and_replay_know_the_borrowed_encoder(
     assert "to the last bit" in capsys.readouterr().out
 
 
+def test_a_tokenizer_that_was_borrowed_is_not_kept_without_the_encoder(place: Path) -> None:
+    prepare = BORROW.replace("train", "prepare", 1) + " --tokenization.shared false"
+    prepare += " --tokenization.sampling 0"
+    without = prepare.replace("--encoder-from base ", "")
+    run(prepare)
+    run(without)
+    run(without.replace("--run-dir borrowed", "--run-dir other"))
+    found, wanted = (
+        Path(name, "tokenizer/source_tokenizer.json").read_bytes() for name in ("borrowed", "other")
+    )
+    assert found == wanted
+
+
 def test_recurrent_encoders_are_borrowed_too(place: Path) -> None:
     held_back = "--valid-source en-valid.ro --valid-target en-valid.en"
     run(

@@ -176,10 +176,11 @@ def _take_tokenizers(
 
 
 def _tokens_follow_from(config: RunConfig) -> tuple[object, ...]:
-    """Return the settings that decide, together with the text, what a tokenizer learns."""
+    """Return the settings that decide, together with the text, what a tokenizer learns or is taken from."""
     corpus = config.corpus
     held_back = corpus.valid_source or corpus.valid_target or corpus.valid_pairs
     is_split = not (corpus.embedded or held_back)
     split = (corpus.valid_size, config.training.seed) if is_split else None
     mixture = (corpus.directions, corpus.weights, corpus.temperature) if corpus.directions else None
-    return config.tokenization, sorted(symbols_of(corpus)), mixture, split
+    start = (config.start.init_from, config.start.encoder_from)
+    return config.tokenization, start, sorted(symbols_of(corpus)), mixture, split
