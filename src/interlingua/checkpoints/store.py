@@ -96,7 +96,7 @@ class CheckpointStore:
         self._known_whole.add(step)
         with contextlib.suppress(OSError):  # what cannot be dropped now, a later save drops
             (self.folder / _NONE_YET).unlink(missing_ok=True)
-            self._drop_the_oldest()
+            self._drop_the_oldest(step)
         return path
 
     def path(self, step: int) -> Path:
@@ -129,16 +129,11 @@ class CheckpointStore:
         """
         self._check(step)
         path = self.path(step)
-        state = self._state(step)
-        if state.get("step", step) != step:
-            raise ModelError(
-                f"{path}: holds step {state['step']}; it was renamed: give it its own name back"
-            )
         return Checkpoint(
             step=step,
             weights=read_tensors(path / _WEIGHTS),
             moments=read_tensors(path / _MOMENTS),
-            state=state,
+            state=self._state(step),
         )
 
     def weights(self, step: int) -> dict[str, Tensor]:
@@ -156,6 +151,11 @@ class CheckpointStore:
                 f"{self.path(step)}: has no {MANIFEST}, which is written last: it is not whole"
             )
         check_manifest(self.path(step), needed=(_WEIGHTS, _MOMENTS, _STATE))
+        held = self._state(step).get("step", step)
+        if held != step:
+            raise ModelError(
+                f"{self.path(step)}: holds step {held}; it was renamed: give it its own name back"
+            )
         self._known_whole.add(step)
 
     def _find_damage(self, step: int) -> ModelError | None:
@@ -179,7 +179,7 @@ class CheckpointStore:
         except ModelError:
             return False
 
-    def _drop_the_oldest(self) -> None:
+    def _drop_the_oldest(self, written: int) -> None:
         """Count only whole checkpoints, reading each once: one that cannot be resumed from replaces none that can."""
         steps = self.steps()
         whole = [
@@ -189,6 +189,7 @@ class CheckpointStore:
         validated = [step for step in whole if step not in passing][-self.keep :]
         oldest_kept = validated[0] if validated else whole[-1]
         for step in steps:
-            if step < oldest_kept or (step in passing and step < whole[-1]):
+            gives_way = step < oldest_kept or (step in passing and step < whole[-1])
+            if gives_way and step != written:
                 remove_folder(self.path(step))
                 self._known_whole.discard(step)

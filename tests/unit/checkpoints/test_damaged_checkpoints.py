@@ -153,6 +153,19 @@ def test_a_stop_between_two_validations_costs_no_checkpoint_of_a_validation(
     assert store.steps() == [2, 5]
 
 
+def test_a_copy_under_a_higher_number_takes_no_place_from_what_is_saved(
+    store: CheckpointStore,
+) -> None:
+    shutil.copytree(store.path(2), store.path(9))
+    later = CheckpointStore(store.folder, keep=2)
+    assert newest_value(later) == 2
+    assert later.whole_steps() == [1, 2]
+    save(later, 3, validated=2)
+    assert later.steps() == [1, 2, 3, 9]
+    save(later, 4)
+    assert later.steps() == [2, 4, 9]
+
+
 @contextmanager
 def failing(nth: int, number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Let the ``nth`` call for the system fail; yield the names of those that were made."""
