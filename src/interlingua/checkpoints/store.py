@@ -81,7 +81,8 @@ class CheckpointStore:
     ) -> Path:
         """Write ``step-N`` and, once it was read back from the disk, drop what is older than the newest ``keep`` whole ones.
 
-        A ``state`` whose ``validated`` is not ``step`` makes a passing checkpoint.
+        A ``state`` whose ``validated`` is not ``step`` makes a passing checkpoint, which only takes the place of one that passes:
+        whoever stops a run does not wait until all others are read.
 
         Raises:
             OutputError: the disk is full, or the place cannot be written or does not hold what was written to it;
@@ -96,7 +97,7 @@ class CheckpointStore:
         self._known_whole.add(step)
         with contextlib.suppress(OSError):  # what cannot be dropped now, a later save drops
             (self.folder / _NONE_YET).unlink(missing_ok=True)
-            self._drop_the_oldest(step)
+            self._drop_what_gives_way_to(step)
         return path
 
     def path(self, step: int) -> Path:
@@ -179,17 +180,18 @@ class CheckpointStore:
         except ModelError:
             return False
 
-    def _drop_the_oldest(self, written: int) -> None:
+    def _drop_what_gives_way_to(self, written: int) -> None:
         """Count only whole checkpoints, reading each once: one that cannot be resumed from replaces none that can."""
         steps = self.steps()
-        whole = [
-            step for step in steps if step in self._known_whole or self._find_damage(step) is None
-        ]
-        passing = {step for step in whole if self._is_passing(step)}
-        validated = [step for step in whole if step not in passing][-self.keep :]
-        oldest_kept = validated[0] if validated else whole[-1]
-        for step in steps:
-            gives_way = step < oldest_kept or (step in passing and step < whole[-1])
-            if gives_way and step != written:
-                remove_folder(self.path(step))
-                self._known_whole.discard(step)
+        passing = {step for step in steps if self._is_passing(step)}
+        dropped = {step for step in passing if step < written}
+        if written not in passing:
+            validated = [step for step in steps if step not in passing and self._is_whole(step)]
+            oldest_kept = min(written, *validated[-self.keep :])
+            dropped |= {step for step in steps if step < oldest_kept}
+        for step in dropped:
+            remove_folder(self.path(step))
+            self._known_whole.discard(step)
+
+    def _is_whole(self, step: int) -> bool:
+        return step in self._known_whole or self._find_damage(step) is None

@@ -153,6 +153,16 @@ def test_a_stop_between_two_validations_costs_no_checkpoint_of_a_validation(
     assert store.steps() == [2, 5]
 
 
+def test_a_stop_reads_no_other_checkpoint(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = CheckpointStore(store.folder, keep=2)
+    monkeypatch.setattr(later, "_check", lambda step: pytest.fail(f"step {step} is read"))
+    save(later, 3, validated=2)
+    save(later, 4, validated=2)
+    assert later.steps() == [1, 2, 4]
+
+
 def test_a_copy_under_a_higher_number_takes_no_place_from_what_is_saved(
     store: CheckpointStore,
 ) -> None:
