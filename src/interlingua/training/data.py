@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from threading import Thread
 from typing import overload
 
 import numpy as np
@@ -103,12 +104,21 @@ class TrainingData:
         return batches if drawn is None else [drawn[places] for places in batches]
 
     def order_ahead(self, epoch: int) -> None:
-        """Begin to compute the order of an epoch beside other work: that of millions of pairs takes a second."""
+        """Begin to compute the order of an epoch beside other work: that of millions of pairs takes a second.
+
+        Not in a thread of a pool, which a process that is told to stop would wait for at its end.
+        """
         if epoch not in self.ahead:
             self.ahead.clear()
-            thread = ThreadPoolExecutor(1)
-            self.ahead[epoch] = thread.submit(self.order, epoch)
-            thread.shutdown(wait=False)
+            ahead: Future[list[np.ndarray]] = Future()
+            self.ahead[epoch] = ahead
+            Thread(target=self._order_into, args=(ahead, epoch), daemon=True).start()
+
+    def _order_into(self, ahead: Future[list[np.ndarray]], epoch: int) -> None:
+        try:
+            ahead.set_result(self.order(epoch))
+        except BaseException as error:  # for whoever asks for the order
+            ahead.set_exception(error)
 
     def drawn(self, epoch: int) -> np.ndarray | None:
         """Return the pairs of one epoch, or None where it has each of them once."""

@@ -1,5 +1,6 @@
 """The loop: what an update does, and that a resumed run is the run that was never stopped."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -255,6 +256,33 @@ def test_an_order_that_was_begun_ahead_is_the_order(data: TrainingData) -> None:
     batches = [[next(stream)[0].pair_ids for _ in range(count)] for stream in streams]
     assert batches[0] == batches[1]
     assert 0 not in ahead.ahead
+
+
+def test_an_order_that_was_begun_ahead_holds_up_no_process_that_ends(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until = threading.Event()
+    monkeypatch.setattr(TrainingData, "order", lambda *_: until.wait(60) and [])
+    before = set(threading.enumerate())
+    data.order_ahead(1)
+    (beside,) = set(threading.enumerate()) - before
+    is_daemon = beside.daemon
+    until.set()
+    beside.join()
+    assert is_daemon
+    assert data.ahead[1].result() == []
+
+
+def test_an_error_in_an_order_that_was_begun_ahead_is_raised_where_it_is_asked_for(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(TrainingData, "order", fail)
+    data.order_ahead(0)
+    with pytest.raises(MemoryError):
+        next(data.batches(Cursor()))
 
 
 def test_subword_sampling_changes_from_epoch_to_epoch_and_repeats_itself(tmp_path: Path) -> None:
