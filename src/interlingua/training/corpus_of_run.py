@@ -33,7 +33,12 @@ from interlingua.files import write_text
 from interlingua.training.directions_of_run import directions_of
 from interlingua.training.expected_bleu import MOST_PAIRS
 from interlingua.training.run_folder import RunFolder
-from interlingua.training.unpacking import Origin, PlainFiles, find_plain_files
+from interlingua.training.unpacking import (
+    Origin,
+    PlainFiles,
+    find_plain_files,
+    tell_if_input_is_awaited,
+)
 
 __all__ = [
     "SEEN",
@@ -325,6 +330,8 @@ def read_corpus(
         OutputError: the embedded corpus cannot be written, or there is no room to unpack one.
         TrainingError: a corpus has to be unpacked, and ``writes`` does not allow it.
     """
+    if not fresh:
+        tell_if_input_is_awaited(config.corpus, folder, say)
     files, plain = _files_of(config, folder, writes=writes, fresh=fresh)
     if not fresh and _was_split_without_marks(folder):
         files = replace(files, same_source=_WITHOUT_MARKS)

@@ -9,11 +9,12 @@ import hashlib
 import io
 import json
 import os
+import select
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -36,13 +37,15 @@ from interlingua.files import replace_folder, temporary_neighbour, write_text
 from interlingua.training.directions_of_run import Part, directions_of
 from interlingua.training.run_folder import RunFolder
 
-__all__ = ["RECORD", "Origin", "PlainFiles", "find_plain_files"]
+__all__ = ["RECORD", "Origin", "PlainFiles", "find_plain_files", "tell_if_input_is_awaited"]
 
 Json = dict[str, Any]
 
 RECORD = "unpacked.json"
 _VERSION = 1
 _LINES_AT_ONCE = 5_000
+_QUIET_SECONDS = 3.0
+"""So long nothing may come through standard input before somebody is told that it is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +388,28 @@ def _look_at(
     if any(prints[name]["sha256"] != before["sha256"] for name, before in wanted.items()):
         return None
     return states, prints
+
+
+def tell_if_input_is_awaited(
+    corpus: CorpusConfig, folder: RunFolder, say: Callable[[str], None]
+) -> None:
+    """Say what is waited for where a run has read standard input before: a pipe that nobody writes to may be slow, or left open."""
+    named = (corpus.source, corpus.target, corpus.pairs)
+    valid = (corpus.valid_source, corpus.valid_target, corpus.valid_pairs)
+    is_named = any(Path(STANDARD_INPUT) in paths for paths in (*named, *valid))
+    if not is_named or not (folder.corpus / RECORD).exists():
+        return
+    try:
+        if sys.stdin is None or sys.stdin.isatty():
+            return
+        ready, _, _ = select.select([sys.stdin], [], [], _QUIET_SECONDS)
+    except (OSError, ValueError):  # closed, or put in its place by somebody
+        return
+    if not ready:
+        say(
+            "standard input: is open, and nothing comes; waiting for the text, or for its end: with < /dev/null the run goes on "
+            "with what it read before"
+        )
 
 
 def _is_piped() -> bool:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from interlingua.corpus import fingerprint as fingerprint_module
 from interlingua.corpus.fingerprint import FileState, fingerprint
 from interlingua.corpus.formats import PairReader
 from interlingua.errors import ConfigError, CorpusError, TrainingError
+from interlingua.training import unpacking
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.prepare import Prepared, prepare
 from interlingua.training.run_folder import RunFolder
@@ -236,6 +238,28 @@ def test_what_came_through_a_pipe_is_kept_for_later(
         prepared_from(tmp_path, pairs="-")
     with pytest.raises(CorpusError, match="standard input: is named twice"):
         prepared_from(tmp_path, pairs=["-", "-"])
+
+
+def test_a_pipe_that_nobody_writes_to_is_waited_for_aloud(
+    tmp_path: Path, pipe_in: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking, "_QUIET_SECONDS", 0.1)
+    pipe_in(tsv())
+    first = prepared_from(tmp_path, pairs="-")
+    begin(first)
+    end, start = os.pipe()
+    said: list[str] = []
+
+    def hear(words: str) -> None:
+        said.append(words)
+        if words.startswith("standard input: is open, and nothing comes"):
+            os.close(start)
+
+    with os.fdopen(end) as idle:
+        monkeypatch.setattr(sys, "stdin", idle)
+        again = prepare(first.config, say=hear)
+    assert said[0].startswith("standard input: is open")
+    assert ids_of(again) == ids_of(first)
 
 
 def test_a_process_that_follows_another_unpacks_nothing(tmp_path: Path) -> None:
