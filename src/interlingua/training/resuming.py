@@ -68,7 +68,7 @@ def earlier_config(folder: RunFolder) -> RunConfig | None:
 
 
 def machine_of(asked: RunConfig, folder: RunFolder) -> TrainingConfig:
-    """Return ``asked.training`` with what it leaves out of the machine (threads, device, patience) as the run in ``folder`` has it.
+    """Return ``asked.training`` with what it leaves out of the machine (``_OF_THE_MACHINE``) as the run in ``folder`` has it.
 
     Raises:
         ModelError: the configuration of the run cannot be read.
