@@ -17,7 +17,7 @@ from interlingua.checkpoints.store import checkpoint_steps
 from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.files import clear_left_overs, hold_folder, write_text
 
-__all__ = ["MACHINE", "RunFolder"]
+__all__ = ["MACHINE", "RunFolder", "not_prepared"]
 
 MACHINE = (
     *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
@@ -191,6 +191,13 @@ class RunFolder:
                 f"{self.settings}: cannot be read ({error}); take a whole copy of the run"
             ) from error
         return found
+
+
+def not_prepared(path: Path) -> TrainingError:
+    """Say that a process found another state of the folder than the one that prepared it."""
+    return TrainingError(
+        f"{path}: was not prepared by the first process as this one sees it; all processes must see the same folder and files"
+    )
 
 
 def _processor() -> str:

@@ -11,14 +11,14 @@ from interlingua.batching.shard_writer import ShardWriter, clear_unfinished
 from interlingua.batching.shards import Shards, open_shards
 from interlingua.config import RunConfig
 from interlingua.corpus import scan
-from interlingua.errors import CorpusError, TrainingError
+from interlingua.errors import CorpusError
 from interlingua.hardware import num_cores
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.corpus_of_run import RunCorpus, kept_identity
 from interlingua.training.directions_of_run import Part, tag_ids
-from interlingua.training.run_folder import RunFolder
+from interlingua.training.run_folder import RunFolder, not_prepared
 
-__all__ = ["not_prepared", "reopen_shards", "shards_of"]
+__all__ = ["reopen_shards", "shards_of"]
 
 Say = Callable[[str], None]
 
@@ -27,14 +27,6 @@ _PAIRS_FOR_WORKERS = 60_000
 
 _MOST_WORKERS = 16
 """Each takes memory for a tokenizer and a chunk, and this process puts away what more of them would cut."""
-
-
-def not_prepared(path: Path) -> str:
-    """Say that a process found another state of the folder than the one that prepared it."""
-    return (
-        f"{path}: was not prepared by the first process as this one sees it; "
-        "all processes must see the same folder and files"
-    )
 
 
 def shards_of(
@@ -72,7 +64,7 @@ def shards_of(
             clear_unfinished(path)
     except CorpusError as error:
         if not writes:
-            raise TrainingError(not_prepared(path)) from error
+            raise not_prepared(path) from error
         # They are not there, of another version, damaged, or of something else: all is mended alike.
         text = corpus.training if part == "training" else corpus.validation
         shards = _write_shards(config, path, text, encoder, made_from, folder.tokenizer, say)

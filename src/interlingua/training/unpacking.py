@@ -32,10 +32,10 @@ from interlingua.corpus.fingerprint import (
 from interlingua.corpus.formats import PairReader, open_pairs
 from interlingua.corpus.packed import STANDARD_INPUT, is_packed
 from interlingua.corpus.scan import check_sides
-from interlingua.errors import CorpusError, OutputError, TrainingError
+from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_folder, temporary_neighbour, write_text
 from interlingua.training.directions_of_run import Part, directions_of
-from interlingua.training.run_folder import RunFolder
+from interlingua.training.run_folder import RunFolder, not_prepared
 
 __all__ = ["RECORD", "Origin", "PlainFiles", "find_plain_files", "tell_if_input_is_awaited"]
 
@@ -166,10 +166,7 @@ def find_plain_files(
             plain._states, plain._prints = known.states, known.prints
         return plain
     if not writes:
-        raise TrainingError(
-            f"{folder.corpus}: was not prepared by the first process as this one sees it; "
-            "all processes must see the same folder and files"
-        )
+        raise not_prepared(folder.corpus)
     return _unpack_all(readers, jobs, named, folder)
 
 

@@ -9,7 +9,7 @@ from interlingua.config import CorpusConfig, RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.scan import ParallelFiles
 from interlingua.corpus.statistics import CorpusStatistics
-from interlingua.errors import ConfigError, ModelError, TrainingError
+from interlingua.errors import ConfigError, ModelError
 from interlingua.files import remove_folder, replace_folder
 from interlingua.tokenization.extension import extend_pair
 from interlingua.tokenization.pair import TokenizerPair
@@ -25,8 +25,7 @@ from interlingua.training.corpus_of_run import (
 from interlingua.training.directions_of_run import directions_of, symbols_of
 from interlingua.training.fine_tuning import inherit
 from interlingua.training.resuming import earlier_config
-from interlingua.training.run_folder import RunFolder
-from interlingua.training.shards_of_run import not_prepared
+from interlingua.training.run_folder import RunFolder, not_prepared
 from interlingua.training.starting import Start, tokenizers_of
 from interlingua.training.tokenizers_of_run import train_tokenizers
 
@@ -72,7 +71,7 @@ def vocabularies_of_run(
     if is_there and not (borrowed and writes):
         return config, TokenizerPair.load(folder.tokenizer), reasons
     if not writes:
-        raise TrainingError(not_prepared(folder.tokenizer))
+        raise not_prepared(folder.tokenizer)
     remove_folder(folder.tokenizer)
     _make_known(config, folder, corpus)
     if start:
@@ -143,7 +142,7 @@ def _take_tokenizers(
     is_extended = bool(config.start.new_pieces or tags)
     if folder.has_checkpoints() or not writes:
         if not folder.tokenizer.exists():
-            raise TrainingError(not_prepared(folder.tokenizer))
+            raise not_prepared(folder.tokenizer)
         tokenizers = TokenizerPair.load(folder.tokenizer)
         return inherit(config, start, tokenizers, is_extended=is_extended), tokenizers
     before = tokenizers_of(start)
