@@ -30,6 +30,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.weights import parameters_of, read_tensors, write_tensors
 from interlingua.errors import ModelError, OutputError
 from interlingua.files import replace_folder
+from interlingua.model.low_rank import LORA_A, LORA_B, add_low_rank
 
 __all__ = [
     "Adapter",
@@ -44,7 +45,6 @@ __all__ = [
 ]
 
 _CONFIG, _TENSORS, _CARD = "adapter.json", "adapter.safetensors", "README.md"
-_A, _B = ".lora_a", ".lora_b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Adapter:
     @property
     def names(self) -> list[str]:
         """The matrices that it changes, without ``.weight``."""
-        return sorted(name.removesuffix(_A) for name in self.tensors if name.endswith(_A))
+        return sorted(name.removesuffix(LORA_A) for name in self.tensors if name.endswith(LORA_A))
 
 
 def refuse_what_is_no_adapter(folder: Path) -> None:
@@ -149,14 +149,13 @@ def merge_adapter(weights: Mapping[str, Tensor], adapter: Adapter) -> dict[str, 
     """
     merged = dict(weights)
     for name in adapter.names:
-        difference = adapter.tensors[name + _B] @ adapter.tensors[name + _A]
-        plain = merged.get(f"{name}.weight")
-        if plain is None or plain.shape != difference.shape:
+        a, b = adapter.tensors[name + LORA_A], adapter.tensors[name + LORA_B]
+        plain, shape = merged.get(f"{name}.weight"), (b.size(0), a.size(1))
+        if plain is None or plain.shape != shape:
             raise ModelError(
-                f"the adapter changes {name}.weight {tuple(difference.shape)}, which this model does not have; "
-                "take the model that it was trained on"
+                f"the adapter changes {name}.weight {shape}, which this model does not have; take the model that it was trained on"
             )
-        merged[f"{name}.weight"] = plain.add(difference, alpha=adapter.alpha / adapter.rank)
+        merged[f"{name}.weight"] = add_low_rank(plain, a, b, adapter.alpha / adapter.rank)
     return merged
 
 
@@ -208,11 +207,11 @@ def write_merged(model: Path, adapter: Path, output: Path) -> None:
 
 def _check(path: Path, adapter: Adapter) -> None:
     names = adapter.names
-    wanted = {name + end for name in names for end in (_A, _B)}
+    wanted = {name + end for name in names for end in (LORA_A, LORA_B)}
     if not names or wanted != adapter.tensors.keys():
         raise ModelError(f"{path}: does not hold pairs of matrices; copy the folder again")
     for name, tensor in sorted(adapter.tensors.items()):
-        side = 0 if name.endswith(_A) else 1
+        side = 0 if name.endswith(LORA_A) else 1
         if tensor.dim() != 2 or tensor.size(side) != adapter.rank or adapter.rank < 1:
             raise ModelError(
                 f"{path}: the tensor {name!r} has shape {tuple(tensor.shape)}, which is not of rank {adapter.rank}"

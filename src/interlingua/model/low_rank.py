@@ -6,7 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["LowRankLinear"]
+__all__ = ["FROZEN", "LORA_A", "LORA_B", "LowRankLinear", "add_low_rank"]
+
+FROZEN, LORA_A, LORA_B = ".frozen", ".lora_a", ".lora_b"
+"""What the names of the parameters of an adapted map end with: W, A and B."""
 
 
 class LowRankLinear(nn.Linear):
@@ -37,3 +40,10 @@ class LowRankLinear(nn.Linear):
         """The matrix with its difference, in the precision of the parameters whatever autocast says."""
         with torch.autocast(self.frozen.device.type, enabled=False):
             return torch.addmm(self.frozen, self.lora_b, self.lora_a, alpha=self.scale)
+
+
+def add_low_rank(
+    weight: Float[Tensor, "O I"], a: Float[Tensor, "R I"], b: Float[Tensor, "O R"], scale: float
+) -> Float[Tensor, "O I"]:
+    """Return the matrix with its difference, for a model without adapters; ``scale`` is alpha / r."""
+    return weight.add(b @ a, alpha=scale)

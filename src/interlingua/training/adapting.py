@@ -9,14 +9,12 @@ from torch import Tensor, nn
 from interlingua.config import StartConfig
 from interlingua.errors import ConfigError
 from interlingua.model.encoder_decoder import EncoderDecoder
-from interlingua.model.low_rank import LowRankLinear
+from interlingua.model.low_rank import FROZEN, LORA_A, LORA_B, LowRankLinear, add_low_rank
 
 __all__ = ["adapter_tensors", "freeze", "merged_weights", "put_adapters", "restrict"]
 
 LORA_ON = ("*attention.*", "*feed_forward.*")
 """Every matrix of every layer: for one number of parameters better than fewer matrices with a higher rank."""
-
-_A, _B, _FROZEN = ".lora_a", ".lora_b", ".frozen"
 
 
 def restrict(model: EncoderDecoder, start: StartConfig) -> None:
@@ -89,18 +87,18 @@ def put_adapters(model: EncoderDecoder, patterns: Sequence[str], rank: int, alph
 
 def adapter_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return what an adapter consists of, out of all the weights of an adapted model."""
-    return {name: tensor for name, tensor in weights.items() if name.endswith((_A, _B))}
+    return {name: tensor for name, tensor in weights.items() if name.endswith((LORA_A, LORA_B))}
 
 
 def merged_weights(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
     """Return the weights of the plain model that computes what an adapted one does; ``scale`` is alpha / rank."""
     merged = {}
     for name, tensor in weights.items():
-        if name.endswith(_FROZEN):
-            part = name.removesuffix(_FROZEN)
-            difference = weights[part + _B] @ weights[part + _A]
-            merged[f"{part}.weight"] = tensor.add(difference, alpha=scale)
-        elif not name.endswith((_A, _B)):
+        if name.endswith(FROZEN):
+            part = name.removesuffix(FROZEN)
+            a, b = weights[part + LORA_A], weights[part + LORA_B]
+            merged[f"{part}.weight"] = add_low_rank(tensor, a, b, scale)
+        elif not name.endswith((LORA_A, LORA_B)):
             merged[name] = tensor
     return merged
 

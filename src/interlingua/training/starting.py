@@ -28,6 +28,7 @@ from interlingua.files import write_text
 from interlingua.model.architecture import AnyArchitecture, architecture_from, fields_of
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.model.low_rank import FROZEN
 from interlingua.tokenization.extension import old_ids_of
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
@@ -261,7 +262,7 @@ def take_weights(
     own = parameters_of(loaded.model)
     with torch.no_grad():
         for name, parameter in parameters_of(model).items():
-            plain = f"{name.removesuffix('.frozen')}.weight" if name.endswith(".frozen") else name
+            plain = f"{name.removesuffix(FROZEN)}.weight" if name.endswith(FROZEN) else name
             if plain in own:
                 parameter.copy_(_grown(own[plain], parameter, plain, loaded, tokenizers))
 
