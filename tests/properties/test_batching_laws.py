@@ -4,11 +4,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from small_shards import write_shards
 
 from interlingua.batching.batch import make_batch
 from interlingua.batching.mixing import draw_pairs
 from interlingua.batching.order import epoch_order
-from interlingua.batching.shards import open_shards, write_shards
+from interlingua.batching.shards import open_shards
 from interlingua.batching.truncation import truncate
 
 _pairs = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=120)

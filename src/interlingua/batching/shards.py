@@ -8,7 +8,7 @@ sentence starts and how long it is; the line that each pair came from; where sub
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,6 @@ __all__ = [
     "open_shards",
     "read_manifest",
     "shard_names",
-    "write_shards",
 ]
 
 FORMAT = "interlingua-shards"
@@ -172,32 +171,6 @@ def shard_names(*, keep_text: bool) -> tuple[str, ...]:
     return (*names, "lines", *(texts if keep_text else ()))
 
 
-def write_shards(
-    folder: Path, sources: Iterable[Sequence[int]], targets: Iterable[Sequence[int]]
-) -> Shards:
-    """Write the ids of pairs that fit into memory, and open them; the folder appears whole or not at all.
-
-    Raises:
-        CorpusError: there are not as many targets as sources.
-        OutputError: the folder cannot be written.
-    """
-    from interlingua.batching.shard_writer import EncodedChunk, ShardWriter
-
-    sides = [list(sources), list(targets)]
-    if len(sides[0]) != len(sides[1]):
-        raise CorpusError(
-            f"{folder}: {len(sides[0]):,} sources but {len(sides[1]):,} targets; "
-            "each needs its translation"
-        )
-    largest = [max((max(ids, default=0) for ids in side), default=0) for side in sides]
-    dtypes = {side: id_dtype(most + 1) for side, most in zip(SIDES, largest, strict=True)}
-    writer = ShardWriter(folder, made_from={"ids": "given"}, id_dtypes=dtypes, keep_text=False)
-    writer.start_anew()
-    lines = np.arange(1, len(sides[0]) + 1)
-    writer.append(EncodedChunk.of_ids(0, sides[0], sides[1], lines, dtypes))
-    return writer.finish()
-
-
 def id_dtype(vocabulary_size: int) -> str:
     """Return the smallest kind of number that holds the ids of a vocabulary."""
     return "uint16" if vocabulary_size <= 1 << 16 else "int32"
@@ -207,7 +180,7 @@ def open_shards(folder: Path, *, made_from: Json | None = None) -> Shards:
     """Open a folder of shards, after checking that every byte is still what it was.
 
     Args:
-        folder: what ``write_shards`` or a ``ShardWriter`` wrote.
+        folder: what a ``ShardWriter`` wrote.
         made_from: what they must have been made from; None takes any.
 
     Raises:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_shards import write_shards
 
-from interlingua.batching.shards import write_shards
 from interlingua.checkpoints.model_folder import LoadedModel, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of

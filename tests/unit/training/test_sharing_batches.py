@@ -4,9 +4,9 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 import pytest
+from small_shards import write_shards
 
 from interlingua.batching.batch import Batch
-from interlingua.batching.shards import write_shards
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training.data import Cursor, TrainingData

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from small_shards import write_shards
 from torch.nn import functional
 
 from interlingua.batching.batch import Batch
-from interlingua.batching.shards import write_shards
 from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of

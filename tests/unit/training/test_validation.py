@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_shards import write_shards
 from torch.nn import functional
 
-from interlingua.batching.shards import write_shards
 from interlingua.checkpoints.model_folder import build
 from interlingua.config import DecodingConfig
 from interlingua.corpus.masking import Masking
