@@ -14,7 +14,7 @@ Before the first update:
 
 Updates:
 
-* ``data``: batches; ``loop``: from them to weights; ``train_state``: where it stands
+* ``assembling``: what takes part; ``data``: batches; ``loop``: from them to weights; ``train_state``: where it stands
 * ``objective``, ``gradients``, ``optimizer``, ``schedule``: the paper, sections 5.3 and 5.4
 * ``lack_of_memory``: a batch that does not fit; ``stopping``: when it ends
 * ``workers``: several processes, with ``shared_parameters`` or ``dividing``

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
 from pathlib import Path
@@ -17,24 +16,20 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from interlingua.checkpoints.model_folder import build
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import RunConfig, TrainingConfig
 from interlingua.hardware import (
     choose_device,
-    choose_dtype,
     prepare_cpu,
     total_memory,
 )
-from interlingua.training.adapting import restrict
+from interlingua.training.assembling import trainer_of, translator_of, validator_of
 from interlingua.training.data import TrainingData
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.progress import in_words
-from interlingua.training.validation import Validator
-from interlingua.translator import Translator
 
 __all__ = ["Plan", "plan"]
 
@@ -159,14 +154,8 @@ def _probe(
     free_disk: int,
     say: Callable[[str], None],
 ) -> Plan:
-    config = prepared.config
-    training = config.training
-    torch.manual_seed(training.seed)
-    model = build(prepared.architecture, prepared.tokenizers)
-    restrict(model, config.start)
-    dtype = choose_dtype(training.dtype, device)
-    mean = None if training.ema is None else deepcopy(model)
-    trainer = Trainer(model, prepared.training, training, device=device, dtype=dtype, mean=mean)
+    training = prepared.config.training
+    trainer = trainer_of(prepared, device)
     # With small weights there are epochs without a pair.
     order = next(filter(len, map(prepared.training.order, count())))
     say("trying updates, the largest batch first")
@@ -178,7 +167,7 @@ def _probe(
     every = training.validate_every or 1000
     steps = _steps(training, seconds_a_step + seconds_a_validation / every)
     validations = -(-steps // every)
-    parameters = sum(p.numel() for p in parameters_of(model).values())
+    parameters = sum(p.numel() for p in parameters_of(trainer.model).values())
     kept = max(training.keep_checkpoints, training.average_last)
     checkpoints = min(kept, validations) + 1
     return Plan(
@@ -197,7 +186,8 @@ def _probe(
         + (validations + 1) * seconds_a_validation,
         memory=round(_GROWTH * _peak_memory(device)),
         total_memory=total_memory(device),
-        disk=prepared_bytes + parameters * 4 * ((3 if mean is None else 4) * checkpoints + 2),
+        disk=prepared_bytes
+        + parameters * 4 * ((3 if trainer.mean is None else 4) * checkpoints + 2),
         free_disk=free_disk,
         chosen=prepared.reasons,
         bleu=prepared.expected,
@@ -260,34 +250,17 @@ def _time_validation(trainer: Trainer, prepared: Prepared) -> float:
 
     A model of a few updates never ends a sentence, so real decoding would take far longer than it will.
     """
-    config = prepared.config
     lengths = prepared.validation.shards
     ratio = float(lengths.target_lengths.mean()) / max(float(lengths.source_lengths.mean()), 1.0)
-    translator = Translator(
-        trainer.model,
-        prepared.tokenizers,
-        source_lang=prepared.source_lang,
-        target_lang=prepared.target_lang,
-        decoding=config.decoding.model_copy(
-            update={"max_length_factor": max(1.2 * ratio, 0.1), "max_length_offset": 4}
-        ),
-        device=trainer.device,
-        max_source_length=config.batching.max_length,
-    )
-    translator.directions = prepared.directions
+    limits = {"max_length_factor": max(1.2 * ratio, 0.1), "max_length_offset": 4}
+    decoding = prepared.config.decoding.model_copy(update=limits)
+    translator = translator_of(prepared, trainer, decoding)
     store = CheckpointStore(prepared.folder.checkpoints, keep=2)
-    validator = Validator(
-        prepared.validation,
-        translator,
-        num_sentences=config.training.validate_sentences,
-        dtype=trainer.dtype,
-        interrupted=lambda: False,
-        plain=config.training.plain,
-    )
+    validator = validator_of(prepared, trainer, translator, lambda: False)
     started = time.perf_counter()
-    measured = validator.measure(trainer.model)
+    measured = validator.measure(trainer.judged)
     if measured:
-        validator.samples(trainer.model, measured[1])
+        validator.samples(trainer.judged, measured[1])
     trainer.save(store)
     return time.perf_counter() - started
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from interlingua.checkpoints.card import weights_sentence
 from interlingua.checkpoints.manifest import check_manifest, listed_sha256
 from interlingua.checkpoints.model_folder import (
     BuildModel,
-    build,
     check_parts,
     keep_decoding,
 )
@@ -25,12 +23,12 @@ from interlingua.config import RunConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.errors import InterlinguaError, ModelError
-from interlingua.hardware import choose_device, choose_dtype, prepare_cpu
+from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.requests.confidence import CALIBRATION
-from interlingua.training.adapting import restrict
+from interlingua.training.assembling import trainer_of, translator_of, validator_of
 from interlingua.training.borrowed_encoder import take_encoder
 from interlingua.training.comparison import (
     OUTPUTS,
@@ -45,7 +43,6 @@ from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import learns_another_task, open_start
-from interlingua.training.loop import Trainer
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
@@ -187,9 +184,6 @@ class _Run:
         build_model: BuildModel,
     ) -> None:
         config = prepared.config
-        torch.manual_seed(config.training.seed)
-        model = build(prepared.architecture, prepared.tokenizers, build_model)
-        restrict(model, config.start)
         self.build_model = build_model
         self.workers = workers
         self.prepared = prepared
@@ -197,28 +191,11 @@ class _Run:
         self.progress = progress
         keep = max(config.training.keep_checkpoints, config.training.average_last)
         self.store = CheckpointStore(self.folder.checkpoints, keep)
-        mean = deepcopy(model) if config.training.ema is not None else None
-        self.trainer = Trainer(
-            model,
-            prepared.training,
-            config.training,
-            device=device,
-            dtype=choose_dtype(config.training.dtype, device),
-            mean=mean,
-            workers=workers,
-            say=progress.say,
+        self.trainer = trainer_of(
+            prepared, device, workers=workers, build_model=build_model, say=progress.say
         )
-        self.translator = Translator(
-            self.trainer.judged,
-            prepared.tokenizers,
-            source_lang=prepared.source_lang,
-            target_lang=prepared.target_lang,
-            decoding=config.decoding,
-            device=self.trainer.home,
-            max_source_length=config.batching.max_length,
-        )
-        self.translator.directions = prepared.directions
-        self.saved = SavedForm(prepared, model, build_model)
+        self.translator = translator_of(prepared, self.trainer)
+        self.saved = SavedForm(prepared, self.trainer.model, build_model)
         self.parameters = self.saved.parameters
         self.last: Validation | None = None
 
@@ -262,7 +239,7 @@ class _Run:
 
     def _train(self, log: MetricsLog, stop: StopSignal) -> tuple[str, tuple[Difference, ...]]:
         """Train until there is a reason to stop; return it, and what changed against the starting model."""
-        validator = self._validator(stop)
+        validator = validator_of(self.prepared, self.trainer, self.translator, stop)
         start = self.prepared.start
         with self.workers.first_alone():
             if start and start.is_whole and self.workers.is_first:
@@ -298,7 +275,7 @@ class _Run:
                 metrics=log,
                 samples=self.folder.samples,
                 store=self.store,
-                validator=self._validator(stop),
+                validator=validator_of(self.prepared, self.trainer, self.translator, stop),
                 progress=self.progress,
                 stop=stop,
                 on_validation=lambda _, __: None,
@@ -312,17 +289,6 @@ class _Run:
             self.folder.tensorboard,
             step=self.trainer.state.step,
             say=self.progress.say,
-        )
-
-    def _validator(self, stop: StopSignal) -> Validator:
-        config = self.prepared.config.training
-        return Validator(
-            self.prepared.validation,
-            self.translator,
-            num_sentences=config.validate_sentences,
-            dtype=self.trainer.dtype,
-            interrupted=stop,
-            plain=config.plain,
         )
 
     def _begin(self) -> int | None:
