@@ -31,7 +31,7 @@ def adapt(
     json: bool = False,
     machine: MachineFlags = _MACHINE,
 ) -> int:
-    """Train an adapter on corrections and old text; keep it only if a paired test finds no loss.
+    """Train an adapter on corrections and old text; keep as much of it as a paired test finds no loss of.
 
     Args:
         model: run folder or model folder.
@@ -52,8 +52,8 @@ def adapt(
     from interlingua.checkpoints.model_folder import load_model_folder
     from interlingua.cli_results import exit_status_of
     from interlingua.requests.remembering import default_folder
-    from interlingua.training.lasting import OldText
     from interlingua.training.lasting import adapt as learn
+    from interlingua.training.old_text import OldText
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model)
@@ -67,20 +67,22 @@ def adapt(
     kept = output or folder / "adapter"
     adapted = learn(
         model,
+        loaded,
         found,
         old,
         kept,
         place=folder,
-        known=loaded.directions,
         device=machine.device,
         threads=machine.threads,
+        say=note,
     )
-    differences = adapted.result.differences
+    differences = adapted.differences
     if json:
         print_json(
             {
                 "adapter": None if adapted.refused else kept,
                 "refused": adapted.refused,
+                "share": adapted.share,
                 "corrections": len(found),
                 "differences": [
                     asdict(each) | {"text": _name(each), "verdict": each.verdict}
@@ -100,7 +102,8 @@ def adapt(
     if not json:
         into = _into(loaded, found)
         names = shlex.join(["translate", str(model), *into, "--adapter", str(kept)])
-        say(f"kept: {kept}\nnext: interlingua {names} ...\n")
+        part = "" if adapted.share == 1 else f", {adapted.share:.0%} of what was trained"
+        say(f"kept: {kept}{part}\nnext: interlingua {names} ...\n")
     return 0
 
 

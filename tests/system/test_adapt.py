@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,14 +18,10 @@ from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.training import lasting
+from interlingua.training.comparison import Difference
 from interlingua.training.corpus_of_run import lock_corpus
-from interlingua.training.lasting import (
-    OldText,
-    _draw,
-    _weights,
-    _write_corrections,
-    find_old_text,
-)
+from interlingua.training.lasting import _draw, _weights, _write_corrections
+from interlingua.training.old_text import OldText, find_old_text
 from interlingua.training.run_folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -114,7 +111,7 @@ def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
     sizes = [flag for flag in SIZES.split("--") if flag and not flag.startswith("training.steps")]
     assert main([*command.split(), *" ".join(f"--{flag}" for flag in sizes).split()]) == 0
     Path("told").mkdir()
-    old = find_old_text(Path("base"), OldText((), (), (), ()), Path("told"))
+    old = find_old_text(Path("base"), OldText(), Path("told"))
     held = [tuple(read_lines(path)) for path in (*old.held_sources, *old.held_targets)]
     texts = [read_lines(path) for path in (*old.sources, *old.targets)]
     assert len(old.sources) == 2
@@ -127,12 +124,12 @@ def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
     )
     assert old.tags == ("", "<bt>")
     weights = _weights(10, (1_000, 2_000), (1.0, 0.5))
-    assert weights == (25.0, 0.5, 0.25)  # a thousand old pairs, and one of five is a correction
+    assert weights == (10.0, 0.5, 0.25)  # a thousand old pairs, and one of eleven is a correction
     given = OldText((Path("synthetic.ro"),), (Path("synthetic.en"),), (), ())
     assert find_old_text(Path("base"), given, Path("told")).held_sources == old.held_sources
     shutil.copy("packed.ro.gz", "packed.en.gz")
     with pytest.raises(CorpusError, match=r"packed\.en\.gz: is not the text that base was trained"):
-        find_old_text(Path("base"), OldText((), (), (), ()), Path("told"))
+        find_old_text(Path("base"), OldText(), Path("told"))
 
 
 @pytest.mark.parametrize("changed", ["train.en", "valid.ro"])
@@ -146,7 +143,7 @@ def test_another_text_by_the_name_of_what_a_run_learnt_from_is_refused(
     keys = ("source", "target", "valid_source", "valid_target")
     named = {f"corpus.{key}": str(file) for key, file in zip(keys, files, strict=True)}
     named["corpus.noise"] = "0.3"
-    run, nothing = RunFolder(Path("run")), OldText((), (), (), ())
+    run, nothing = RunFolder(Path("run")), OldText()
     run.path.mkdir()
     save_config(load_config(None, named), run.config)
     lock_corpus(run, files, fingerprint(files))
@@ -218,6 +215,37 @@ def test_an_adapter_that_loses_something_is_not_kept(place: Path, capsys: Captur
     assert not Path("base/corrections/adapter").exists()
 
 
+@pytest.mark.parametrize(
+    ("p_values", "gains", "share"),
+    [
+        ([0.9], [3], 1.0),
+        ([0.01, 0.1, 0.3], [3, 2, 1], 0.5),  # none that seems to forget, though not surely
+        ([0.01, 0.1, 0.3], [3, 2, 0], 0.75),  # but it has to have learnt something
+        ([0.01, 0.01, 0.01, 0.01], [3, 2, 1, 1], 0.25),  # and is refused then
+    ],
+)
+def test_so_much_of_an_adapter_is_kept_as_forgets_nothing(
+    monkeypatch: pytest.MonkeyPatch, p_values: list[float], gains: list[int], share: float
+) -> None:
+    every = [
+        (
+            Difference("validation", 200, "BLEU", 10.0, 10.0 + gain, 0.001, ""),
+            Difference("kept", 1_000, "BLEU", 30.0, 29.0, p_value, ""),
+        )
+        for p_value, gain in zip(p_values, gains, strict=True)
+    ]
+    shares: list[float] = []
+
+    def compare_share(work: object, share: float) -> tuple[Difference, ...]:
+        shares.append(share)
+        return every[len(shares)]
+
+    monkeypatch.setattr(lasting, "_compare_share", compare_share)
+    work = SimpleNamespace(say=lambda _: None)
+    assert lasting._choose_share(work, every[0]) == (share, every[[1.0, *shares].index(share)])
+    assert shares == [0.75, 0.5, 0.25][: len(every) - 1]
+
+
 @pytest.mark.slow
 def test_what_made_a_run_robust_is_not_unlearnt(
     place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +254,7 @@ def test_what_made_a_run_robust_is_not_unlearnt(
     assert "\nnoise = 0.0\n" in settings
     Path("base/config.toml").write_text(settings.replace("\nnoise = 0.0\n", "\nnoise = 0.3\n"))
     for model in ("base", "base/model"):
-        old = find_old_text(Path(model), OldText((), (), (), ()), place)
+        old = find_old_text(Path(model), OldText(), place)
         assert (old.noise, old.sampling) == (0.3, 0.0)
         assert [path.name for path in old.held_targets] == ["valid.en"]
     correct([("unu doi", "one two two")])
@@ -244,5 +272,5 @@ def test_what_made_a_run_robust_is_not_unlearnt(
     settings = Path("base/config.toml").read_text(encoding="utf-8")
     mixed = settings.replace('# temperature = "none"', "temperature = 2.0")
     Path("base/config.toml").write_text(mixed, encoding="utf-8")
-    assert find_old_text(Path("base"), OldText((), (), (), ()), place).temperature == 2.0
+    assert find_old_text(Path("base"), OldText(), place).temperature == 2.0
     assert "another interlingua adapt works here" in capsys.readouterr().err

@@ -1,14 +1,15 @@
 """An adapter that learns corrections for good, and is kept only if nothing is lost: what exists, put together.
 
 The corrections and a replay of old text are one corpus of two parts; ``train`` puts an adapter on the model and learns it, with the
-corrections as validation text; its comparison at the end, a paired bootstrap on text that was held out, decides.
+corrections as validation text; its comparison at the end, a paired bootstrap on text that was held out, decides. Where all of the
+adapter forgets something, a share of it may not: what was learnt fades more slowly than what was lost comes back.
 
-Source of the replay: Robins 1995, "Catastrophic forgetting, rehearsal and pseudorehearsal".
+Sources: of the replay, Robins 1995, "Catastrophic forgetting, rehearsal and pseudorehearsal"; of the share, Wortsman et al. 2022,
+"Robust fine-tuning of zero-shot models".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import ceil
 from pathlib import Path
 
@@ -18,55 +19,39 @@ from interlingua.checkpoints.adapter_folder import (
     refuse_what_is_no_adapter,
     save_adapter,
 )
-from interlingua.config import RunConfig
+from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
 from interlingua.corpus.lines import write_lines
-from interlingua.corpus.packed import STANDARD_INPUT, is_packed
-from interlingua.corpus.parallel import language_of
-from interlingua.corpus.scan import ParallelFiles
-from interlingua.directions import Direction, in_words
-from interlingua.errors import ConfigError, CorpusError, OutputError
-from interlingua.files import hold_folder, remove_folder, spelled_out
-from interlingua.training.corpus_of_run import languages_of, read_corpus
-from interlingua.training.directions_of_run import directions_of
-from interlingua.training.locked_text import holds_still, locked_text
+from interlingua.directions import Direction
+from interlingua.errors import OutputError
+from interlingua.evaluation.bootstrap import FEWEST_SENTENCES
+from interlingua.files import hold_folder, remove_folder
+from interlingua.training.comparison import OUTPUTS, Difference, compare_with_start
+from interlingua.training.old_text import OldText, find_old_text
 from interlingua.training.run import TrainResult, train
 from interlingua.training.run_folder import RunFolder
+from interlingua.translator import Translator
 
-__all__ = ["Adapted", "OldText", "adapt", "find_old_text"]
+__all__ = ["Adapted", "adapt"]
 
 RANK = 8
+_PEAK, _WIDTH = 1e-3, 256
+"""The highest learning rate at this d_model; it falls with the root of it. A third of what learns a field of its own: of 200 captions a small
+model learnt nearly as much so, and forgot a quarter as much (docs/results.md)."""
+_SHARES = (0.75, 0.5, 0.25)
+"""Of the adapter, tried one after the other."""
+_DOUBT = 0.2
+"""A share is not taken if a loss is this likely to be more than chance: of several that are tried, one is more often lucky than once in twenty."""
 _REPLAYED = 10
 """Old pairs in an epoch to each correction."""
 _FEWEST_REPLAYED = 1_000
-_SHARE = 4
-"""Old pairs to each repeat of a correction: one pair in five is a correction."""
+_SHARE = 10
+"""Old pairs to each repeat of a correction: one pair in eleven is a correction."""
 _MOST_REPEATS = 100.0
 _DRAWN = 20
 """Epochs of old pairs that are drawn from a large text beforehand: to prepare the rest would take long, and little of it be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class OldText:
-    """What a model learnt from, and text that it was not trained on."""
-
-    sources: tuple[Path, ...]
-    targets: tuple[Path, ...]
-    held_sources: tuple[Path, ...]
-    held_targets: tuple[Path, ...]
-    directions: tuple[Direction, ...] = ()
-    """From which language into which each file goes, where the model is of several pairs; what is held out tells it by its names."""
-    tags: tuple[str, ...] = ()
-    """Before the sources of each file; none, or one a file."""
-    weights: tuple[float, ...] = ()
-    """How often an epoch of the run had the pairs of each file; none where each came once."""
-    temperature: float | None = None
-    """By which that followed from their sizes, if it did."""
-    noise: float = 0.0
-    sampling: float = 0.0
-    """How the run spoiled its text, and how it cut words otherwise: what made it robust is not to be unlearnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,156 +62,51 @@ class Adapted:
     """Where the adapter is, if it was kept."""
     refused: str | None
     """Why it was not."""
+    share: float
+    """Of what was trained, that is kept."""
+    differences: tuple[Difference, ...]
+    """What changes with it."""
     result: TrainResult
 
 
-def find_old_text(
-    model: Path, given: OldText, place: Path, known: Sequence[Direction] = ()
-) -> OldText:
-    """Fill in from the run of ``model`` what is not ``given``; what is no file of its own is written into ``place``.
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is adapted, where, and how."""
 
-    ``known`` are the directions of a model that has several.
-
-    Raises:
-        ConfigError: it is a model folder without its run, or the text of the run is not there; or the names of given files do not tell
-            a direction where one must be told.
-        CorpusError: the text of the run cannot be used any more, as it is another one now.
-        OutputError: the place cannot be written.
-    """
-    there = spelled_out(model)
-    is_inside = there.name == "model" and not (there / "config.toml").exists()
-    run = there.parent if is_inside else there
-    path = run / "config.toml"
-    config = load_config(path) if path.is_file() else None
-    if config is not None:
-        given = replace(
-            given, noise=config.corpus.noise, sampling=config.tokenization.sampling or 0.0
-        )
-    if known:
-        given = replace(given, directions=_told_by(given.sources, given.targets, known))
-        _told_by(given.held_sources, given.held_targets, known)
-    if given.sources and given.held_sources:
-        return given
-    if config is None:
-        raise ConfigError(
-            f"{model}: is not a run, so that its text is not known; give some to replay, --source and --target, and some "
-            "to test on, --keep-source and --keep-target"
-        )
-    found = _text_of(config, RunFolder(run), given, place)
-    return replace(
-        found if not given.sources else given,
-        noise=given.noise,
-        sampling=given.sampling,
-        held_sources=given.held_sources or found.held_sources,
-        held_targets=given.held_targets or found.held_targets,
-    )
-
-
-def _told_by(
-    sources: Sequence[Path], targets: Sequence[Path], known: Sequence[Direction]
-) -> tuple[Direction, ...]:
-    """Return the directions of files by their names."""
-    found = []
-    for source, target in zip(sources, targets, strict=True):
-        direction = Direction(language_of(source) or "", language_of(target) or "")
-        if direction not in known:
-            raise ConfigError(
-                f"{source}, {target}: their names do not tell a pair of languages of the model, which translates {in_words(known)}; name "
-                f"them by their languages, such as text.{known[0].source} and text.{known[0].target}"
-            )
-        found.append(direction)
-    return tuple(found)
-
-
-def _text_of(config: RunConfig, run: RunFolder, given: OldText, place: Path) -> OldText:
-    """Return the text of a run; of what is ``given`` anyway nobody asks whether it is there."""
-    corpus = config.corpus
-    locked = locked_text(run, config)
-    named = (*corpus.source, *corpus.target, *corpus.valid_source, *corpus.valid_target)
-    is_named = corpus.source and corpus.valid_source and not corpus.pairs
-    directions = directions_of(corpus)
-    mixture = OldText(
-        *((), (), (), ()),
-        directions=directions,
-        tags=corpus.tags,
-        weights=corpus.weights,
-        temperature=corpus.temperature,
-    )
-    if is_named and not directions and not any(p.is_file() and is_packed(p) for p in named):
-        old = (corpus.source, corpus.target)
-        held = (corpus.valid_source, corpus.valid_target)
-        read = [*(() if given.sources else old), *(() if given.held_sources else held)]
-        _refuse_other_text([path for side in read for path in side], locked, run)
-    else:
-        _refuse_other_text([path for path in locked if str(path) != STANDARD_INPUT], locked, run)
-        text = read_corpus(config, run, lambda _: None, writes=False)
-        own = Direction(*languages_of(corpus))
-        old = _write(text.training, place, "adaptation.old", directions or own)
-        held_directions = directions_of(corpus, "validation") or own
-        held = _write(text.validation, place, "adaptation.held-out", held_directions)
-    return replace(
-        mixture, sources=old[0], targets=old[1], held_sources=held[0], held_targets=held[1]
-    )
-
-
-def _refuse_other_text(files: Sequence[Path], locked: Mapping[Path, str], run: RunFolder) -> None:
-    """Refuse files by names of a run that are not there, or hold something else than the run learnt from."""
-    instead = "run this where train was run, or give text: --source, --target, --keep-source, --keep-target"
-    for file in files:
-        if not file.is_file():
-            raise ConfigError(f"{file}: the run learnt from it, and it is not there; {instead}")
-        if not holds_still(file, locked.get(file)):
-            raise CorpusError(
-                f"{file}: is not the text that {run.path} was trained on, by the SHA-256 in {run.corpus_lock}; {instead}"
-            )
-
-
-def _write(
-    text: ParallelFiles, place: Path, name: str, directions: Direction | Sequence[Direction]
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Write pairs as plain files, two for each part of the text; return the sources and the targets.
-
-    ``directions`` are one for each part, or one for all.
-    """
-    pairs = text.pairs()
-    files: list[tuple[Path, Path]] = []
-    for index, size in enumerate(text.pairs_a_part):
-        part = list(islice(pairs, size))
-        direction = directions if isinstance(directions, Direction) else directions[index]
-        sides = (
-            place / f"{name}.{index + 1}.s.{direction.source}",
-            place / f"{name}.{index + 1}.t.{direction.target}",
-        )
-        write_lines(sides[0], [pair.source for pair in part])
-        write_lines(sides[1], [pair.target for pair in part])
-        files.append(sides)
-    return tuple(source for source, _ in files), tuple(target for _, target in files)
+    model: Path
+    loaded: LoadedModel
+    run: Path
+    device: str
+    threads: int | None
+    say: Callable[[str], None]
 
 
 def adapt(
     model: Path,
+    loaded: LoadedModel,
     corrections: Sequence[Correction],
     given: OldText,
     output: Path,
     *,
     place: Path,
-    known: Sequence[Direction],
     device: str,
     threads: int | None,
+    say: Callable[[str], None],
 ) -> Adapted:
-    """Train an adapter on ``corrections`` and on old text, and keep it in ``output`` if nothing is lost.
+    """Train an adapter on ``corrections`` and on old text, and keep in ``output`` as much of it as forgets nothing.
 
     Old text is spoiled, and cut otherwise, as the run did it, and corrections with it.
 
     Args:
         model: run folder or model folder.
+        loaded: what it holds.
         corrections: of its languages, one at the least.
         given: what is replayed, and what decides; what is not given is found out, see :func:`find_old_text`.
         output: the adapter folder; what was there stays, unless the new one is kept.
         place: folder for the run, which begins anew each time.
-        known: the directions of a model that has several.
         device: where to compute.
         threads: CPU threads.
+        say: takes what a person should know meanwhile.
 
     Raises:
         ConfigError: text is neither given nor found.
@@ -237,21 +117,24 @@ def adapt(
     refuse_what_is_no_adapter(output)
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
-        old = find_old_text(model, given, place, known)
-        return _learn(model, corrections, old, output, place, device, threads)
+        old = find_old_text(model, given, place, loaded.directions)
+        work = _Work(model, loaded, place / "adaptation", device, threads, say)
+        remove_folder(work.run)
+        result = train(load_config(None, _settings(work, corrections, old, place)))
+        if result.signal is not None:
+            stopped = "it was stopped before it was trained; the same command begins again"
+            return Adapted(output, stopped, 1.0, result.differences, result)
+        share, differences = _choose_share(work, result.differences)
+        refused = _fault_of(differences)
+        if refused is None:
+            _keep(work, share, output)
+        return Adapted(output, refused, share, differences, result)
 
 
-def _learn(
-    model: Path,
-    corrections: Sequence[Correction],
-    old: OldText,
-    output: Path,
-    place: Path,
-    device: str,
-    threads: int | None,
-) -> Adapted:
-    run = place / "adaptation"
-    remove_folder(run)
+def _settings(
+    work: _Work, corrections: Sequence[Correction], old: OldText, place: Path
+) -> dict[str, str | tuple[str, ...]]:
+    """Write the text of the run into ``place``, and return the run's configuration."""
     own = _write_corrections(corrections, place)
     sources, targets = zip(*own.values(), strict=True)
     sizes = [count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
@@ -264,8 +147,9 @@ def _learn(
         )
     ]
     weights = (*[repeats] * len(own), *(part.weight for part in drawn))
-    overrides: dict[str, str | tuple[str, ...]] = {
-        "start.init_from": str(model),
+    peak = _PEAK * (_WIDTH / work.loaded.model.architecture.d_model) ** 0.5
+    return {
+        "start.init_from": str(work.model),
         "start.lora_rank": str(RANK),
         "start.keep_source": tuple(map(str, old.held_sources)),
         "start.keep_target": tuple(map(str, old.held_targets)),
@@ -278,17 +162,61 @@ def _learn(
         **({"corpus.tags": ",".join(("",) * len(own) + old.tags)} if any(old.tags) else {}),
         **({"corpus.noise": str(old.noise)} if old.noise else {}),
         "tokenization.sampling": str(old.sampling),
-        "run_dir": str(run),
-        "training.device": device,
+        "run_dir": str(work.run),
+        "training.peak_learning_rate": f"{peak:.2g}",
+        "training.device": work.device,
+        **({} if work.threads is None else {"training.threads": str(work.threads)}),
     }
-    if threads is not None:
-        overrides["training.threads"] = str(threads)
-    result = train(load_config(None, overrides))
-    refused = _why_not(result)
-    if refused is None:
-        card = (run / "adapter" / "README.md").read_text(encoding="utf-8")
-        save_adapter(output, load_adapter(run), card)
-    return Adapted(output, refused, result)
+
+
+def _forgets(differences: Sequence[Difference]) -> bool:
+    """Whether text that was held out seems to have become worse, if there is enough of it to tell."""
+    return any(
+        each.is_of_kept
+        and each.sentences >= FEWEST_SENTENCES
+        and each.change < 0
+        and each.p_value < _DOUBT
+        for each in differences
+    )
+
+
+def _choose_share(
+    work: _Work, differences: tuple[Difference, ...]
+) -> tuple[float, tuple[Difference, ...]]:
+    """Return how much of the adapter is kept, and what changes with it: all, or the largest share that does not seem to forget.
+
+    Where that has learnt nothing, a larger one is taken whose loss may well be chance.
+    """
+    tried = [(1.0, differences)]
+    for share in _SHARES:
+        if not _forgets(differences):
+            break
+        work.say(f"{tried[-1][0]:.0%} of the adapter seems to forget; trying {share:.0%}")
+        differences = _compare_share(work, share)
+        tried.append((share, differences))
+    good = [each for each in tried if _fault_of(each[1]) is None]
+    return good[-1] if good else tried[-1]
+
+
+def _compare_share(work: _Work, share: float) -> tuple[Difference, ...]:
+    """Compare the model with a share of the adapter with the model without, as the run did at its end with all of it."""
+    weaker = work.run / "weaker"
+    _keep(work, share, weaker)
+    to = str(work.loaded.directions[0]) if work.loaded.directions else None
+    translator = Translator.load(
+        work.model, adapter=weaker, device=work.device, threads=work.threads, to=to
+    )
+    outputs = RunFolder(work.run).start / OUTPUTS
+    return tuple(compare_with_start(outputs, translator, lambda: False) or ())
+
+
+def _keep(work: _Work, share: float, output: Path) -> None:
+    """Write a share of what was trained as an adapter."""
+    trained = load_adapter(work.run)
+    card = (work.run / "adapter" / "README.md").read_text(encoding="utf-8")
+    if share < 1:
+        card += f"\n{share:.0%} of what training gave: all of it forgot something.\n"
+    save_adapter(output, replace(trained, alpha=share * trained.alpha), card)
 
 
 def _write_corrections(
@@ -350,17 +278,15 @@ def _draw(sides: Sequence[Path], size: int, weight: float, name: Path) -> _Part:
     return _Part(*files, weight * size / some)
 
 
-def _why_not(result: TrainResult) -> str | None:
-    """Say why the adapter is not kept; None if it is."""
-    if result.signal is not None:
-        return "it was stopped before it was trained; the same command begins again"
-    for each in result.differences:
+def _fault_of(differences: Sequence[Difference]) -> str | None:
+    """Say why an adapter with which this changes is not kept; None if it is."""
+    for each in differences:
         if each.is_of_kept and each.verdict == "worse":
             return (
                 f"{each.metric} of the text that was held out went from {each.before:.2f} to {each.after:.2f} "
                 f"(p = {each.p_value:.3f})"
             )
-    if not any(each.change > 0 for each in result.differences if not each.is_of_kept):
+    if not any(each.change > 0 for each in differences if not each.is_of_kept):
         return "it learnt nothing of the corrections"
     return None
 
