@@ -32,6 +32,16 @@ def test_more_familiar_text_is_expected_to_come_out_better() -> None:
     assert 0 < some.low < some.high < more.low < more.high < 50
 
 
+def test_long_lines_come_out_worse_than_short_ones_as_familiar() -> None:
+    short, long = (
+        expected_bleu(RunConfig(), replace(CORPUS, source_words=2_000 * words, target_words=10_000))
+        for words in (6, 20)
+    )
+    assert short is not None
+    assert long is not None
+    assert long.high < short.low
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -74,9 +84,10 @@ def test_two_files_that_count_alike_are_as_one(corpus: CorpusConfig) -> None:
         {"pairs": 5_000_000},
         {"familiarity": None},
         {"familiarity": 0.0},  # no four words in a row are known: 0 to 0 would be said
-        {"familiarity": 0.05},
+        {"familiarity": 0.03},
         {"familiarity": 0.9},  # a grammar wrote it
-        {"target_words": 2_500},  # one word a line: written without spaces
+        {"source_words": 2_500, "target_words": 2_500},  # a word a line: without spaces
+        {"target_words": 80_000},  # paragraphs
         {"word_types": 100, "source_words": 60_000, "target_words": 60_000},  # a task of rules
     ],
 )
