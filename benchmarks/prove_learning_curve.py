@@ -239,6 +239,8 @@ def draw(points: list[Point], path: Path) -> None:
         pairs = [point.pairs for point in own]
         axes.errorbar(pairs, middle, spread, marker="o", capsize=3, label=label)
     axes.set(xscale="log", xlabel="sentence pairs", ylabel="BLEU on the test set")
+    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
     axes.legend()
     path.parent.mkdir(parents=True, exist_ok=True)
