@@ -31,7 +31,7 @@ def adapt(
     json: bool = False,
     machine: MachineFlags = _MACHINE,
 ) -> int:
-    """Train an adapter on corrections and old text; keep as much of it as a paired test finds no loss of.
+    """Train an adapter on corrections and old text; keep as much of it as forgets nothing.
 
     Args:
         model: run folder or model folder.
