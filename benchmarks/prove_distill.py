@@ -37,11 +37,11 @@ TEACHER = (
     "--training.peak-learning-rate 0.0007"
 )
 STUDENT = (
-    "--model.dropout 0.3 --training.schedule linear --training.warmup-steps 1000 "
-    "--training.peak-learning-rate 0.002"
+    "--model.dropout 0.2 --training.schedule linear --training.warmup-steps 1000 "
+    "--training.peak-learning-rate 0.0014"
 )
-"""As the recipe for this text has it. With a dropout of 0.1 the loss on the validation text rose from the 12th epoch on, and from the 17th
-where people taught."""
+"""With a dropout of 0.1 the loss on the validation text rose from the 12th epoch on, and from the 17th where people taught. With 0.3 and a rate of
+0.002 six and two layers learnt to write and never to look at the source: BLEU 1.3 after 2,600 updates."""
 PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
 EXPORTS = (
     ("ctranslate2", "float32"),
