@@ -18,7 +18,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-__all__ = ["Batch", "Rows", "make_batch", "pad_sources"]
+from interlingua.tokenization.pair import TokenizerPair
+
+__all__ = ["Batch", "Rows", "batch_for", "make_batch", "pad_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +169,23 @@ def pad_sources(sources: Sequence[Sequence[int]], *, pad: int, end: int) -> Int[
         ValueError: there are no sources.
     """
     return Rows.of(sources).padded(pad, end=end)
+
+
+def batch_for(
+    tokenizers: TokenizerPair,
+    sources: Sequence[Sequence[int]] | Rows,
+    targets: Sequence[Sequence[int]] | Rows,
+    pair_ids: Sequence[int],
+) -> Batch:
+    """Pad pairs as :func:`make_batch` does, with the special symbols of ``tokenizers``."""
+    read, write = tokenizers.source, tokenizers.target
+    return make_batch(
+        sources,
+        targets,
+        pair_ids,
+        source_pad=read.pad_id,
+        source_end=read.end_id,
+        target_pad=write.pad_id,
+        target_begin=write.begin_id,
+        target_end=write.end_id,
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interlingua.batching.batch import Batch, make_batch
+from interlingua.batching.batch import Batch, batch_for
 from interlingua.corpus.findings import Finding
 from interlingua.corpus.pairs import SentencePair
 from interlingua.decoding.protocol import TeacherForcedModel
@@ -271,14 +271,9 @@ def _score(translator: Translator, sources: list[list[int]], targets: list[list[
 
 
 def _batch(translator: Translator, sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    read, write = translator.tokenizers.source, translator.tokenizers.target
-    return make_batch(
+    return batch_for(
+        translator.tokenizers,
         sources,
         targets,
         range(len(sources)),
-        source_pad=read.pad_id,
-        source_end=read.end_id,
-        target_pad=write.pad_id,
-        target_begin=write.begin_id,
-        target_end=write.end_id,
     ).to(translator.device)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from interlingua.batching.batch import make_batch
+from interlingua.batching.batch import batch_for
 from interlingua.decoding.held_model import evaluating
 from interlingua.decoding.protocol import TeacherForcedModel
 from interlingua.errors import CorpusError, ModelError
@@ -265,16 +265,11 @@ def _attend(
 ) -> list["np.ndarray[Any, np.dtype[np.float32]]"]:
     """Pass pairs through the model as in training; return the attention to the source, (B, H, T, S) a layer."""
     model = _module_of(translator)
-    read, write = translator.tokenizers.source, translator.tokenizers.target
-    batch = make_batch(
+    batch = batch_for(
+        translator.tokenizers,
         [source.ids for source, _ in sides],
         [target.ids for _, target in sides],
         range(len(sides)),
-        source_pad=read.pad_id,
-        source_end=read.end_id,
-        target_pad=write.pad_id,
-        target_begin=write.begin_id,
-        target_end=write.end_id,
     ).to(translator.device)
     with evaluating(model), torch.inference_mode(), record_attention(model) as maps:
         model(batch.source, batch.target_in)

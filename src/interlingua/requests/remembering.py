@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from interlingua.batching.batch import make_batch
+from interlingua.batching.batch import batch_for
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.corpus.corrections import (
     Correction,
@@ -312,26 +312,22 @@ class RememberedCorrections:
                 f"a {type(model).__name__} does not show what it predicts from, so that it cannot remember corrections; "
                 "leave --corrections out"
             )
-        read, write = self.tokenizers.source, self.tokenizers.target
+        end_id = self.tokenizers.target.end_id
         lengths = {
             n: max(map(len, (each.source, each.target))) + 1 for n, each in enumerate(spelled)
         }
         examples = []
         with torch.inference_mode():
             for places in in_batches(lengths, BATCH_TOKENS):
-                batch = make_batch(
+                batch = batch_for(
+                    self.tokenizers,
                     [spelled[n].source for n in places],
                     [spelled[n].target for n in places],
                     places,
-                    source_pad=read.pad_id,
-                    source_end=read.end_id,
-                    target_pad=write.pad_id,
-                    target_begin=write.begin_id,
-                    target_end=write.end_id,
                 ).to(device)
                 hidden = model.decode_hidden(batch.target_in, model.encode(batch.source))
                 for n, vectors in zip(places, hidden.float().cpu(), strict=True):
-                    source, target = spelled[n].source, (*spelled[n].target, write.end_id)
+                    source, target = spelled[n].source, (*spelled[n].target, end_id)
                     examples.append(Example(source, target, vectors[: len(target)].clone()))
         return examples
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from interlingua.batching.batch import make_batch, pad_sources
+from interlingua.batching.batch import batch_for, pad_sources
 from interlingua.batching.truncation import truncate
 from interlingua.decoding.batches import in_batches
 from interlingua.decoding.cross_attention import cross_attention
@@ -60,22 +60,18 @@ def score_texts(
     Raises:
         ModelError: the model gives not-a-number.
     """
-    read, write = form.tokenizers.source, form.tokenizers.target
+    write = form.tokenizers.target
     sources = form.fit([source for source, _ in pairs])
     targets = truncate(write.encode_batch([target for _, target in pairs]), form.longest)
     cut = set(sources.cut) | set(targets.cut)
     lengths = {n: len(sources.ids[n]) + len(targets.ids[n]) + 2 for n in range(len(pairs))}
     scores: dict[int, PairScore] = {}
     for places in in_batches(lengths, batch_tokens, 1):
-        batch = make_batch(
+        batch = batch_for(
+            form.tokenizers,
             [sources.ids[n] for n in places],
             [targets.ids[n] for n in places],
             places,
-            source_pad=read.pad_id,
-            source_end=read.end_id,
-            target_pad=write.pad_id,
-            target_begin=write.begin_id,
-            target_end=write.end_id,
         ).to(device)
         found = score_pairs(
             model, batch.source, batch.target_in, batch.target_out, pad_id=write.pad_id

@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from interlingua.batching.batch import Batch, Rows, make_batch
+from interlingua.batching.batch import Batch, Rows, batch_for
 from interlingua.batching.mixing import draw_pairs, ever_draws
 from interlingua.batching.order import epoch_order
 from interlingua.batching.shards import Shards
@@ -176,15 +176,11 @@ class TrainingData:
                 ]
                 sources, guessed = tuple(ids for ids, _ in hidden), [marks for _, marks in hidden]
             read, write = Rows.of(sources), Rows.of(targets)
-        batch = make_batch(
+        batch = batch_for(
+            self.tokenizers,
             read,
             write,
             pair_ids,
-            source_pad=self.tokenizers.source.pad_id,
-            source_end=self.tokenizers.source.end_id,
-            target_pad=self.tokenizers.target.pad_id,
-            target_begin=self.tokenizers.target.begin_id,
-            target_end=self.tokenizers.target.end_id,
         )
         return batch.guessing(guessed, self.tokenizers.target.pad_id) if guessed else batch
 
