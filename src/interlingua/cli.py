@@ -7,7 +7,6 @@ The exit status is told in ``errors`` and ``cli_streams``.
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -268,9 +267,7 @@ def average(run: Path, *, last: int, json: bool = False) -> None:
     from interlingua.checkpoints.average import average_run
     from interlingua.training.run_folder import RunFolder
 
-    place = RunFolder(run)
-    is_run = place.checkpoints.is_dir() and place.is_run()
-    with place.locked() if is_run else nullcontext():
+    with RunFolder(run).held():
         folder = average_run(run, last)
     if json:
         print_json({"model": folder, "averaged": last})

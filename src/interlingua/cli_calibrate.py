@@ -1,7 +1,6 @@
 """The ``calibrate`` command: fit a confidence to pairs with references, and keep it with the model."""
 
 import shlex
-from contextlib import nullcontext
 from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags
@@ -52,9 +51,7 @@ def calibrate(
         )
     folder = find_model_folder(model)
     refuse_unwritable(folder)
-    run = RunFolder(folder.parent)
-    is_run = run.checkpoints.is_dir() and run.is_run()
-    with run.locked() if is_run else nullcontext():
+    with RunFolder(folder.parent).held():
         translator = Translator.load(model, device=machine.device, threads=machine.threads)
         weights = listed_sha256(folder, "model.safetensors")
         calibration, reliability = fit(translator, sources, references)

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,10 @@ class RunFolder:
             for place in (self.path, self.corpus, self.start, self.shards, self.checkpoints):
                 clear_left_overs(place)
             yield
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold a run as :meth:`locked` does; a folder that no training has begun in is left alone."""
+        return self.locked() if self.checkpoints.is_dir() and self.is_run() else nullcontext()
 
     def write_environment(
         self,
