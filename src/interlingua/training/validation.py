@@ -12,6 +12,7 @@ import torch
 
 from interlingua.batching.batch import Batch
 from interlingua.corpus.pairs import SentencePair
+from interlingua.decoding.held_model import evaluating
 from interlingua.directions import Direction
 from interlingua.evaluation.metrics import choose_tokenizer, corpus_bleu, corpus_chrf
 from interlingua.hardware import autocast, is_lack_of_memory
@@ -123,15 +124,12 @@ class Validator:
 
     def measure(self, model: EncoderDecoder) -> tuple[Validation, list[str]] | None:
         """Return the figures and the translations, or None if the run was told to stop meanwhile."""
-        model.eval()
-        try:
+        with evaluating(model):
             loss = self._loss(model)
             if loss is None:
                 return None
             with autocast(self.translator.device, self.dtype):
                 outputs = [self._translate(share) for share in self.shares]
-        finally:
-            model.train()
         found = list(zip(self.shares, outputs, self.references, strict=True))
         bleu = [corpus_bleu(said, [told], tokenize=share.tokenize) for share, said, told in found]
         exact = sum(a == b for _, *both in found for a, b in zip(*both, strict=True))
@@ -161,13 +159,13 @@ class Validator:
         without attention there are no rows.
         """
         records = []
-        model.eval()
         owners = [share for share in self.shares for _ in share.pairs]
         for place in self._sample_places():
             share, pair, output = owners[place], self.pairs[place], outputs[place]
-            source_tokens, target_tokens, weights = self._attention(
-                model, share.translator, pair.source, output
-            )
+            with evaluating(model):
+                source_tokens, target_tokens, weights = self._attention(
+                    model, share.translator, pair.source, output
+                )
             records.append(
                 ({"direction": share.name} if len(self.shares) > 1 else {})
                 | {
@@ -179,7 +177,6 @@ class Validator:
                     "attention": weights,
                 }
             )
-        model.train()
         return records
 
     def _sample_places(self) -> list[int]:
