@@ -215,7 +215,7 @@ def _keep(work: _Work, share: float, output: Path) -> None:
     trained = load_adapter(work.run)
     card = (work.run / "adapter" / "README.md").read_text(encoding="utf-8")
     if share < 1:
-        card += f"\n{share:.0%} of what training gave: all of it forgot something.\n"
+        card += f"\n{share:.0%} of what training gave: all of it seemed to forget something.\n"
     save_adapter(output, replace(trained, alpha=share * trained.alpha), card)
 
 
