@@ -65,9 +65,9 @@ $(TRITON)/.ready: $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps --target $(TRITON) triton==3.9.0
 	@touch $@
 
-.PHONY: test-card
-test-card: $(TRITON)/.ready ## the kernels of graphics cards, by Triton's interpreter on any processor (two minutes, 1 GB)
-	PYTHONPATH=$(TRITON) TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --noconftest tests/parity/test_card_kernels.py
+.PHONY: test-gpu
+test-gpu: $(TRITON)/.ready ## the kernels of graphics cards, by Triton's interpreter on any processor (two minutes, 1 GB)
+	PYTHONPATH=$(TRITON) TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --noconftest tests/parity/test_gpu_kernels.py
 
 check: $(READY) ## format, lint, types, imports, spelling, and that every test can be collected
 	$(BIN)/ruff format --check .

@@ -5,7 +5,7 @@
 The same recipe, seed and batches; only the arithmetic and the dropout masks differ. Restartable: what is trained is not trained
 again. It ends with status 1 if a mean over the seeds is more than 2 % from the plain one. For a graphics card, with a large model:
 
-    python benchmarks/prove_loss.py --runs runs/prove-loss-card --seeds 1 -- --training.device cuda --model.preset base --model.d-ff 2048 \\
+    python benchmarks/prove_loss.py --runs runs/prove-loss-gpu --seeds 1 -- --training.device cuda --model.preset base --model.d-ff 2048 \\
         --batching.batch-tokens 25000 --training.peak-learning-rate 0.0007
 """
 

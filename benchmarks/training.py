@@ -33,8 +33,8 @@ from training_rows import (
     PEERS,
     PROCESSES,
     ROWS,
-    ROWS_OF_A_CARD,
-    SMALL_CARD,
+    ROWS_OF_A_GPU,
+    SMALL_GPU,
     Row,
 )
 from training_systems import System, SystemFailed
@@ -110,7 +110,7 @@ def measure(
 def names_of(device: str) -> list[str]:
     """Return the name of everything that is to be measured on such a device."""
     if device == "cuda":
-        return [row.name for row in ROWS_OF_A_CARD]
+        return [row.name for row in ROWS_OF_A_GPU]
     return [*(row.name for row in ROWS), PROCESSES]
 
 
@@ -123,7 +123,7 @@ def names_here(device: str) -> list[str]:
 def rows_here(device: str) -> list[Row]:
     """Return what is measured here: on a processor without bfloat16 all in float32, where base is the row of that name."""
     if device == "cuda":
-        return ROWS_OF_A_CARD
+        return ROWS_OF_A_GPU
     if has_bfloat16():
         return ROWS
     return [replace(row, ours="fp32", peers="fp32") for row in ROWS if row.name != NEEDS_BFLOAT16]
@@ -254,7 +254,7 @@ def pythons_of_peers(device: str) -> dict[str, Path]:
     """Return the Python of each peer: of an environment of its own, or on a graphics card this one, which has its torch."""
     if device == "cuda":
         here = Path(sys.executable)
-        return {name: here for name, peer in PEERS.items() if peer.computes_on_card}
+        return {name: here for name, peer in PEERS.items() if peer.computes_on_gpu}
     place = ROOT / ".benchmarks"
     return {
         name: environment_of(name, (TORCH, *peer.packages), place / Path(peer.script).stem)
@@ -352,11 +352,9 @@ def measure_row(
                 systems[other].end()
     found = summarise(row, rounds, alone, used, arguments.near)
     if arguments.device == "cuda" and row.size == "base":
-        held = replace(
-            row, environment=(*row.environment, ("BENCH_CARD_BYTES", f"{SMALL_CARD:.0f}"))
-        )
+        held = replace(row, environment=(*row.environment, ("BENCH_GPU_BYTES", f"{SMALL_GPU:.0f}")))
         small = system_of(mine, "ours.py", held, row.ours, batches, arguments)
-        found["small_card"] = run("Interlingua, a small card", held, row.ours, small)
+        found["small_gpu"] = run("Interlingua, a small card", held, row.ours, small)
         small.end()
     for failure in found["failures"]:
         tell(f"  not met: {row.name}: {failure}")

@@ -12,7 +12,7 @@ class Peer:
     script: str
     packages: tuple[str, ...]
     modes: tuple[str, ...]
-    computes_on_card: bool = False
+    computes_on_gpu: bool = False
     """Whether it counts on a graphics card, where transformers alone is asked for."""
 
 
@@ -21,7 +21,7 @@ PEERS = {
         "marian.py",
         ("transformers==5.23.0",),
         ("fp32", "fp32-compile", "bf16", "bf16-compile"),
-        computes_on_card=True,
+        computes_on_gpu=True,
     ),
     "torch.nn.Transformer": Peer(
         "torch_transformer.py", (), ("fp32", "fp32-compile", "bf16", "bf16-compile")
@@ -56,15 +56,15 @@ ROWS = [
     Row("small, AVX2", "small", "fp32", "all", 1.3, 1.6, tuple(LAPTOP.items())),
     Row("base, no compiler", "base", "bf16", "all", 2.0, 2.5, (("CXX", "none"),)),
 ]
-CARD = (("BENCH_DEVICE", "cuda"),)
-ROWS_OF_A_CARD = [
-    Row("base, graphics card", "base", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
-    Row("big, graphics card", "big", "bf16", "bf16", 2.0, 2.0, CARD, tokens=25_000),
+GPU = (("BENCH_DEVICE", "cuda"),)
+ROWS_OF_A_GPU = [
+    Row("base, graphics card", "base", "bf16", "bf16", 2.0, 2.0, GPU, tokens=25_000),
+    Row("big, graphics card", "big", "bf16", "bf16", 2.0, 2.0, GPU, tokens=25_000),
 ]
 NEEDS_BFLOAT16 = "base"
 """The row that a processor without such instructions lacks; in float32 it has another."""
 PROCESSES = "two processes"
 LEAST_MFU, LEAST_SCALING = {"base": 0.30, "big": 0.35}, 1.8
 """What else must be met: the share of the measured peak, and the speed of two processes of one thread against one."""
-SMALL_CARD = 8e9
+SMALL_GPU = 8e9
 """Bytes of a graphics card on which base must train with 25,000 tokens an update; torch is held to them."""

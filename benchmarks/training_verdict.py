@@ -4,7 +4,7 @@ import statistics
 from typing import Any
 
 from prove_commands import spread
-from training_rows import LEAST_MFU, LEAST_SCALING, SMALL_CARD, Row
+from training_rows import LEAST_MFU, LEAST_SCALING, SMALL_GPU, Row
 
 System = tuple[str, str]
 """A trainer and the kind of arithmetic that it is run with."""
@@ -128,7 +128,7 @@ def requirements_of(row: Row, found: dict[str, Any], device: str) -> list[dict[s
     ]
     if device == "cuda":
         return (
-            [*needed, _requirement_of_memory(found["small_card"])] if row.size == "base" else needed
+            [*needed, _requirement_of_memory(found["small_gpu"])] if row.size == "base" else needed
         )
     mine = found["systems"][found["ours"]]["peak_bytes"]
     theirs = min(
@@ -154,8 +154,8 @@ def _requirement_of_memory(held: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": "base with 25,000 tokens an update, held to the memory of a small card",
         "value": f"failed: {held['failed']}" if "failed" in held else value,
-        "must": f"{SMALL_CARD / 1e6:,.0f} MB",
-        "met": "failed" not in held and 0 < held["peak_bytes"] <= SMALL_CARD,
+        "must": f"{SMALL_GPU / 1e6:,.0f} MB",
+        "met": "failed" not in held and 0 < held["peak_bytes"] <= SMALL_GPU,
     }
 
 

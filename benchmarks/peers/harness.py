@@ -2,7 +2,7 @@
 
 Runs in the environment of a peer, so it imports neither Interlingua nor the peer. Called as
 ``python PEER.py BATCHES SIZE MODE THREADS STEPS``; BATCHES is a JSON file of id lists, not padded. With BENCH_DEVICE=cuda in the environment
-all of it computes on a graphics card, with BENCH_CARD_BYTES of its memory if that is set; BENCH_STARTED is when whoever starts it did so, in seconds since 1970.
+all of it computes on a graphics card, with BENCH_GPU_BYTES of its memory if that is set; BENCH_STARTED is when whoever starts it did so, in seconds since 1970.
 With BENCH_KEPT=1 it measures once for each line that it is sent, and ends with its input.
 """
 
@@ -51,9 +51,9 @@ def read_task() -> Task:
         data = json.load(file)
     torch.set_num_threads(int(threads))
     torch.manual_seed(1)
-    if DEVICE == "cuda" and os.environ.get("BENCH_CARD_BYTES"):
+    if DEVICE == "cuda" and os.environ.get("BENCH_GPU_BYTES"):
         whole = torch.cuda.get_device_properties(0).total_memory
-        torch.cuda.set_per_process_memory_fraction(float(os.environ["BENCH_CARD_BYTES"]) / whole)
+        torch.cuda.set_per_process_memory_fraction(float(os.environ["BENCH_GPU_BYTES"]) / whole)
     batches = [(batch["source"], batch["target"]) for batch in data["batches"]]
     return Task(SIZES[size], mode, data["vocabulary"], batches, int(steps))
 

@@ -9,10 +9,10 @@ from interlingua.hardware import choose_device, is_lack_of_memory
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 
-without_card = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
 
 
-@without_card
+@without_gpu
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_card_that_is_not_there_is_said_to_every_process(
     monkeypatch: pytest.MonkeyPatch, processes: str
@@ -29,13 +29,13 @@ def test_each_process_computes_on_the_card_of_its_number(
 ) -> None:
     ones, tried, set_to = torch.ones, [], []
 
-    def on_card(size: int, *, device: torch.device) -> torch.Tensor:
+    def on_gpu(size: int, *, device: torch.device) -> torch.Tensor:
         tried.append(device)
         return ones(size)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_device", set_to.append)
-    monkeypatch.setattr(torch, "ones", on_card)
+    monkeypatch.setattr(torch, "ones", on_gpu)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
     cards = []
     for rank in range(3):
@@ -47,7 +47,7 @@ def test_each_process_computes_on_the_card_of_its_number(
         choose_device("cuda:1")
 
 
-@without_card
+@without_gpu
 def test_auto_is_the_cpu_where_there_is_no_card() -> None:
     assert choose_device("auto").type in ("cpu", "mps")
 

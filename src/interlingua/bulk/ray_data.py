@@ -37,10 +37,10 @@ def translate_on_ray(
     ray = _import_ray()
     with _cluster(ray, address):
         resources = ray.cluster_resources()
-        on_cards = recipe.device.startswith("cuda") or (
+        on_gpus = recipe.device.startswith("cuda") or (
             recipe.device == "auto" and "GPU" in resources
         )
-        per_worker = "GPU" if on_cards else "CPU"
+        per_worker = "GPU" if on_gpus else "CPU"
         room = int(resources.get(per_worker, 0))
         if not room:
             raise ConfigError(f"the cluster has no {per_worker}; give another --ray-address")

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from interlingua.checkpoints.card import card_of_other_weights
+from interlingua.checkpoints.model_card import card_of_other_weights
 from interlingua.checkpoints.model_folder import load_model_folder, save_model_folder
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.checkpoints.weights import check_tensors, parameters_of

@@ -5,7 +5,7 @@
 ``proof``                the same sentences through both programs: what an exporter offers, what is compared
 ``transformer_only``     refuses what came before the Transformer, for which these formats have no place
 ``plain_search``         the search that other programs share, to compare theirs with
-``card``                 the model card of an export
+``model_card``           the model card of an export
 ``ctranslate2_export``   a folder for CTranslate2
 ``ctranslate2_import``   the same, as one of ours; ``ctranslate2_file`` reads its ``model.bin``
 ``import_model``         another program's folder -> a model folder

@@ -8,7 +8,7 @@ from interlingua.checkpoints.model_folder import LoadedModel, find_model_folder,
 from interlingua.corpus.lines import read_lines
 from interlingua.errors import ConfigError, CorpusError, ExportError
 from interlingua.files import replace_folder
-from interlingua.interop.card import write_export_card
+from interlingua.interop.model_card import write_export_card
 from interlingua.interop.proof import Exporter, Proof, prove, refuse_without_runtime
 from interlingua.interop.transformer_only import transformer_of
 from interlingua.tokenization.renumbered import RenumberedTokenizer

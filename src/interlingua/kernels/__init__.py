@@ -5,5 +5,5 @@
 * ``devices``: which kernels a device has
 * ``native``: ``training.cpp``, ``attention.h``, ``dropout.h`` and ``decoding.cpp``, compiled for this machine
 * ``search``: a whole beam search in one call
-* ``card``: the same kernels for graphics cards: ``card_training``, ``card_attention``, ``card_parts``; ``captured``: a step as one launch
+* ``gpu``: the same kernels for graphics cards: ``gpu_training``, ``gpu_attention``, ``gpu_parts``; ``captured``: a step as one launch
 """

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from interlingua.kernels import card, native
+from interlingua.kernels import gpu, native
 
 __all__ = ["describe", "function", "has_room", "is_available"]
 
@@ -14,7 +14,7 @@ def is_available(device: torch.device, dtype: torch.dtype) -> bool:
     if dtype not in native.DTYPES:
         return False
     if device.type == "cuda":
-        return card.is_available()
+        return gpu.is_available()
     return device.type == "cpu" and native.is_available()
 
 
@@ -25,11 +25,11 @@ def has_room(device: torch.device, dtype: torch.dtype, head: int) -> bool:
 
 def function(name: str, device: torch.device, dtype: torch.dtype) -> Callable[..., None]:
     """Return one kernel; its arguments are the same on every device."""
-    return card.function(name) if device.type == "cuda" else native.function(name, dtype)
+    return gpu.function(name) if device.type == "cuda" else native.function(name, dtype)
 
 
 def describe(device: torch.device) -> str:
     """Say what computes between the matrix products."""
     if device.type == "cuda":
-        return card.describe()
+        return gpu.describe()
     return native.describe() if device.type == "cpu" else "torch alone"

@@ -115,9 +115,9 @@ def recur(
     On a graphics card in single precision, whatever autocast says: there torch takes float16 for the layers of cuDNN, also where
     bfloat16 is asked for.
     """
-    on_card = x.device.type == "cuda" and torch.is_autocast_enabled("cuda")
-    with torch.autocast("cuda", enabled=False) if on_card else nullcontext():
-        if on_card:
+    on_gpu = x.device.type == "cuda" and torch.is_autocast_enabled("cuda")
+    with torch.autocast("cuda", enabled=False) if on_gpu else nullcontext():
+        if on_gpu:
             x, before = x.float(), tuple(part.float() for part in before)
         found, last = recurrence(x, before if len(before) > 1 else before[0] if before else None)
     return found, last if isinstance(last, tuple) else (last,)

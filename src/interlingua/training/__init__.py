@@ -22,7 +22,7 @@ Updates:
 What is seen and kept:
 
 * ``validation``: loss and translations; ``meter``, ``metrics_log``, ``progress``: figures for a person and for the disk
-* ``saved_form``: the model folder; ``card``: its model card
+* ``saved_form``: the model folder; ``model_card``: what it says of itself
 * ``comparison``: with the model that it began with
 
 Trainings of more than one run:

@@ -69,8 +69,8 @@ class GradientOfUpdate:
         """Find out how to compute, when everything that watches the model is in place."""
         self.is_begun = True
         usual = self.workers.size == 1 and not (self.config.plain or self.config.r_drop)
-        on_card = usual and self.device.type == "cuda"
-        if on_card and can_pack(self.model, self.device, self.dtype):
+        on_gpu = usual and self.device.type == "cuda"
+        if on_gpu and can_pack(self.model, self.device, self.dtype):
             smoothing = self.config.label_smoothing
             self.captured = CapturedStep(self.model, smoothing, self.dtype, self.say)
 

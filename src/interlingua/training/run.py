@@ -10,8 +10,8 @@ from rich.console import Console
 from torch import Tensor
 
 from interlingua.checkpoints.average import average_weights
-from interlingua.checkpoints.card import weights_sentence
 from interlingua.checkpoints.manifest import check_manifest, listed_sha256
+from interlingua.checkpoints.model_card import weights_sentence
 from interlingua.checkpoints.model_folder import (
     BuildModel,
     check_parts,

@@ -18,7 +18,7 @@ from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.adapting import adapter_tensors, merged_weights
-from interlingua.training.card import write_adapter_card, write_card
+from interlingua.training.model_card import write_adapter_card, write_card
 from interlingua.training.prepare import Prepared
 from interlingua.training.validation import Validation, spread_by_direction
 

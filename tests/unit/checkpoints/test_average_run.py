@@ -21,7 +21,7 @@ from interlingua.errors import ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
-from interlingua.training.card import write_card
+from interlingua.training.model_card import write_card
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.validation import Validation
 

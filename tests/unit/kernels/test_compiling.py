@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from interlingua.errors import OutputError
-from interlingua.kernels import card, native
+from interlingua.kernels import gpu, native
 
 
 class Told(Exception):
@@ -57,10 +57,10 @@ def test_a_card_whose_kernels_compute_something_else_is_left_to_torch(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     monkeypatch.setattr(torch, "ones", lambda size, device: ones(size))
-    monkeypatch.setattr(card, "function", lambda _: kernel)
-    monkeypatch.setattr(card, "_found", card._found.__wrapped__)
-    assert card.is_available() == works
-    assert card.describe() == ("Triton 9.9" if works else "torch alone (Triton: a wrong result)")
+    monkeypatch.setattr(gpu, "function", lambda _: kernel)
+    monkeypatch.setattr(gpu, "_found", gpu._found.__wrapped__)
+    assert gpu.is_available() == works
+    assert gpu.describe() == ("Triton 9.9" if works else "torch alone (Triton: a wrong result)")
 
 
 def test_a_compiler_behind_another_program_is_the_one_that_counts(

@@ -1,7 +1,7 @@
 """What a training step does between its matrix products, on a graphics card: the kernels of ``training.cpp`` once more, in Triton.
 
 Each function has the name and the arguments of its twin there, and computes the same, dropout included: a decision is the same hash
-of the same place. tests/parity/test_card_kernels.py compares the two. Storage is float32 or
+of the same place. tests/parity/test_gpu_kernels.py compares the two. Storage is float32 or
 bfloat16, arithmetic is float32. Sums over rows are taken in pieces, and the pieces in their order, so that a run repeats bit for bit.
 """
 
@@ -12,8 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from interlingua.kernels.card_attention import attention_backward, attention_forward
-from interlingua.kernels.card_parts import (
+from interlingua.kernels.gpu_attention import attention_backward, attention_forward
+from interlingua.kernels.gpu_parts import (
     add_up,
     block_of,
     kept_or_not,

@@ -25,9 +25,9 @@ def describe() -> str:
 @cache
 def function(name: str) -> Callable[..., None]:
     """Return one kernel: ask ``is_available`` first."""
-    from interlingua.kernels import card_training  # imports Triton, which takes a second
+    from interlingua.kernels import gpu_training  # imports Triton, which takes a second
 
-    return card_training.FUNCTIONS[name]
+    return gpu_training.FUNCTIONS[name]
 
 
 @cache

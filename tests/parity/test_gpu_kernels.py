@@ -1,6 +1,6 @@
 """The kernels of a graphics card equal the plain model: on a card, or by Triton's interpreter on any processor.
 
-``make test-card`` runs them so, with TRITON_INTERPRET=1 and a Triton of its own; CUDA_VISIBLE_DEVICES=0 without it, on a card. Both want
+``make test-gpu`` runs them so, with TRITON_INTERPRET=1 and a Triton of its own; CUDA_VISIBLE_DEVICES=0 without it, on a card. Both want
 --noconftest: its checks of shapes would stand between Triton and what it compiles.
 """
 
@@ -29,7 +29,7 @@ from torch import Tensor
 from interlingua.batching.batch import Batch
 from interlingua.checkpoints.store import CheckpointStore
 from interlingua.config import TrainingConfig
-from interlingua.kernels import captured, card, devices, sublayers
+from interlingua.kernels import captured, devices, gpu, sublayers
 from interlingua.kernels.captured import CapturedStep
 from interlingua.kernels.packed import packed_loss, packed_sides
 from interlingua.kernels.projected_cross_entropy import projected_cross_entropy
@@ -42,7 +42,7 @@ ON_CARD = torch.cuda.is_available() and not INTERPRETED
 DEVICE = torch.device("cuda" if ON_CARD else "cpu")
 computed = pytest.mark.skipif(
     not (ON_CARD or INTERPRETED),
-    reason="no graphics card, and no TRITON_INTERPRET=1: see make test-card",
+    reason="no graphics card, and no TRITON_INTERPRET=1: see make test-gpu",
 )
 
 
@@ -50,7 +50,7 @@ computed = pytest.mark.skipif(
 def _with_the_kernels_of_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     if INTERPRETED:
         for owner in (devices, sublayers):
-            monkeypatch.setattr(owner, "function", lambda name, *_: card.function(name))
+            monkeypatch.setattr(owner, "function", lambda name, *_: gpu.function(name))
         monkeypatch.setattr(devices, "is_available", lambda *_: True)
 
 
@@ -231,15 +231,15 @@ def test_updates_that_are_captured_are_those_of_the_plain_model(
         assert_equal(
             weights, {name: p.detach() for name, p in plain.model.named_parameters()}, 1e-5
         )
-        step_of_card = captures.gradient.captured
-        assert step_of_card is not None
-        assert step_of_card.others.keys() == {"clip", "update"}
+        step_of_gpu = captures.gradient.captured
+        assert step_of_gpu is not None
+        assert step_of_gpu.others.keys() == {"clip", "update"}
         if captures.state.step == 2:
             captures.save(store)
             checkpoint = store.latest()
             assert checkpoint is not None
             captures.resume(checkpoint)
-            assert not step_of_card.others  # they would write where the moments were before
+            assert not step_of_gpu.others  # they would write where the moments were before
 
 
 def test_shapes_of_batches_are_few() -> None:

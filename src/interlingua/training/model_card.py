@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from interlingua import __version__
 from interlingua.checkpoints.adapter_folder import Adapter
-from interlingua.checkpoints.card import quality_section, weights_sentence
+from interlingua.checkpoints.model_card import quality_section, weights_sentence
 from interlingua.config import ModelConfig, RunConfig
 from interlingua.directions import Direction
 from interlingua.training.validation import Validation

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from interlingua.kernels.card_parts import add_up, block_of, kept_or_not, signed
+from interlingua.kernels.gpu_parts import add_up, block_of, kept_or_not, signed
 
 __all__ = ["attention_backward", "attention_forward"]
 
