@@ -37,9 +37,9 @@ def split(
     if min(valid or 0, test or 0, seed) < 0:
         raise ConfigError("--valid, --test and --seed are whole numbers from 0 on")
     reader, languages = _open(corpus)
-    from interlingua.corpus.parts import write_parts
+    from interlingua.corpus.split import write_split
 
-    written = write_parts(reader, output, languages=languages, valid=valid, test=test, seed=seed)
+    written = write_split(reader, output, languages=languages, valid=valid, test=test, seed=seed)
     for remark in reader.remarks():
         note(remark)
     if written.blank:

@@ -4,6 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from held_out import hold_out
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from interlingua.corpus.lines import count_lines, read_lines, write_lines
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.scan import scan_parallel
-from interlingua.corpus.split import split_validation
 from interlingua.errors import CorpusError
 
 _SEPARATORS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ufeff"
@@ -114,7 +114,7 @@ def test_no_validation_source_is_trained_on_and_no_pair_is_lost(
         for line, (source, target) in enumerate(corpus, start=1)
     ]
     try:
-        training, validation = split_validation(pairs, None, seed)
+        training, validation = hold_out(pairs, None, seed)
     except CorpusError:
         assert (
             len(pairs) < 2

@@ -8,7 +8,7 @@ Read:
 * ``formats``: TSV, JSON Lines and others as pairs; ``tmx``: translation memories; ``plain_sides``: any form as two plain files
 * ``archives``, ``transfer``, ``download``: corpora by their names, brought here
 * ``fingerprint``: what identifies a corpus; ``statistics``: what it is like; ``sample``: so many lines of it
-* ``split``: pairs held back for validation; ``parts``: training, validation and test as files
+* ``held_out``: which pairs are kept for validation; ``split``: training, validation and test as files
 * ``corrections``: right translations that somebody told
 
 What text is:

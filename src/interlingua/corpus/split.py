@@ -1,105 +1,114 @@
-"""Hold back a part of the pairs for validation, so that no validation source is also trained on.
+"""A corpus divided into training, validation and test, so that nothing that is tested was trained on.
 
-Sources that differ in nothing but case, spaces and punctuation count as one: "Da." and "da" are one question.
+Pairs whose sources differ in nothing but case, spaces and punctuation stay together: "Da." and "da" are one question. Which part they
+go to follows from their letters and the seed alone; neither the order of the corpus nor other pairs of it matter, except for where the
+parts are full.
 """
 
-import re
-from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlingua.corpus.pair_rules import normalise
+from interlingua.corpus.formats import PairReader
+from interlingua.corpus.held_out import choose_held_out, rank_sources
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
+from interlingua.files import refuse_to_write_over, replace_file
 
-__all__ = ["choose_held_back", "default_validation_size", "rank_sources", "split_validation"]
+__all__ = ["SplitWritten", "write_split"]
 
-_MARKS = re.compile(r"\W")
-"""What is no letter and no digit of a text that ``normalise`` has left but these and their marks."""
-
-
-def default_validation_size(num_pairs: int) -> int:
-    """Return a twentieth of the pairs, but at least 50, at most 1,000, and never more than half."""
-    return min(max(num_pairs // 20, 50), 1000, num_pairs // 2)
+Part = Literal["train", "valid", "test"]
+_PARTS: tuple[Part, ...] = ("train", "valid", "test")
 
 
-def rank_sources(
-    sources: Iterable[str], seed: int, *, with_marks: bool = True
-) -> NDArray[np.uint64]:
-    """Return a number for each source, by chance, always the same for its letters, their marks, its digits and a seed.
+@dataclass(frozen=True, slots=True)
+class SplitWritten:
+    """What was written: pairs by part, and the files; pairs with a blank side went nowhere."""
 
-    A source without any counts as it is. Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
-    compared. Two different ones with the same number (one chance in a million with six million sources) would
-    be held back together, or not at all. Without marks is how earlier versions did it, to which two words of Hindi may be one.
-    """
-    key = seed.to_bytes(16, "little")
-
-    def digest(source: str) -> bytes:
-        plain = normalise(source) if with_marks else _MARKS.sub("", normalise(source))
-        content = (plain or source).encode("utf-8", "surrogatepass")
-        return blake2b(content, digest_size=8, key=key).digest()
-
-    digests = b"".join(map(digest, sources))
-    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+    pairs: dict[str, int]
+    files: tuple[Path, ...]
+    blank: int
 
 
-def choose_held_back(ranks: NDArray[np.uint64], size: int | None) -> NDArray[np.bool_]:
-    """Choose the pairs for validation; return a truth value for each pair.
+def write_split(
+    reader: PairReader,
+    folder: Path,
+    *,
+    languages: tuple[str, str],
+    valid: int | None,
+    test: int | None,
+    seed: int,
+) -> SplitWritten:
+    """Read a corpus twice, and write ``train.ro``, ``train.en``, ``valid.ro`` and so on into ``folder``.
 
-    Sources are taken in the order of their ranks, with all their translations, while they fit into ``size``.
+    Each part keeps the order of the corpus; memory is eight bytes a pair.
 
     Args:
-        ranks: what ``rank_sources`` gave for the source of each pair.
-        size: validation pairs wanted; None for ``default_validation_size``. A corpus with many repeated
-            sources may give fewer.
+        reader: the corpus; nothing that can be read only once.
+        folder: where to; each file appears whole or not at all.
+        languages: the suffixes of the files.
+        valid: validation pairs (None: a twentieth, 50 to 1,000; 0: no such part).
+        test: test pairs, chosen first.
+        seed: another seed chooses others.
 
     Raises:
-        CorpusError: ``size`` is more than half of the pairs, or the corpus has too few different sources.
+        CorpusError: the corpus cannot be read, changes while it is, or has too few different sources.
+        OutputError: the files cannot be written, or one of them is the corpus.
     """
-    if size is not None and size > len(ranks) // 2:
-        raise CorpusError(
-            f"{size:,} validation pairs are more than half of the {len(ranks):,} pairs; "
-            f"ask for at most {len(ranks) // 2:,}, or give validation files"
-        )
-    room = default_validation_size(len(ranks)) if size is None else size
-    ordered = np.sort(ranks)
-    held_back, place = [], 0
-    while place < len(ordered) and room > 0:
-        end = int(np.searchsorted(ordered, ordered[place], side="right"))
-        if end - place <= room:
-            held_back.append(ordered[place])
-            room -= end - place
-        place = end
-    if not held_back:
-        different = np.count_nonzero(np.diff(ordered)) + bool(len(ordered))
-        raise CorpusError(
-            f"{len(ranks):,} pairs with {different:,} different sources are too few to hold some back "
-            "for validation; add pairs, or give validation files"
-        )
-    chosen = np.array(held_back, dtype=np.uint64)
-    nearest = np.minimum(np.searchsorted(chosen, ranks), len(chosen) - 1)
-    found: NDArray[np.bool_] = chosen[nearest] == ranks
-    return found
+    parts = [
+        part for part in _PARTS if part == "train" or {"valid": valid, "test": test}[part] != 0
+    ]
+    places = {part: [folder / f"{part}.{language}" for language in languages] for part in parts}
+    refuse_to_write_over(reader.paths, (path for part in parts for path in places[part]))
+    ranks = rank_sources((pair.source for pair in reader if _is_usable(pair)), seed)
+    before = reader.files
+    part_of = _choose_parts(ranks, valid, test)
+    with ExitStack() as opened:
+        files = {
+            part: [opened.enter_context(replace_file(path)) for path in places[part]]
+            for part in parts
+        }
+        number = 0
+        for pair in filter(_is_usable, reader):
+            if number == len(part_of):
+                break
+            sides = files[_PARTS[part_of[number]]]
+            sides[0].write(f"{pair.source}\n".encode())
+            sides[1].write(f"{pair.target}\n".encode())
+            number += 1
+        if number != len(part_of) or reader.files != before:
+            raise CorpusError(
+                f"{reader.name}: has been changed while it was read; run the same command again"
+            )
+    return SplitWritten(
+        pairs={part: int(np.count_nonzero(part_of == _PARTS.index(part))) for part in parts},
+        files=tuple(path for part in parts for path in places[part]),
+        blank=reader.num_pairs - len(part_of),
+    )
 
 
-def split_validation(
-    pairs: Sequence[SentencePair], size: int | None, seed: int
-) -> tuple[list[SentencePair], list[SentencePair]]:
-    """Split ``pairs`` into training and validation pairs, each in the order of the corpus.
+def _choose_parts(
+    ranks: NDArray[np.uint64], valid: int | None, test: int | None
+) -> NDArray[np.uint8]:
+    """Choose the part of each pair, by its place in ``_PARTS``: those of the test first."""
+    part_of = np.zeros(len(ranks), dtype=np.uint8)
+    for part, size in (("test", test), ("valid", valid)):
+        if size == 0:
+            continue
+        left = np.flatnonzero(part_of == 0)
+        if size is not None and size > len(left) // 2:
+            after = "" if len(left) == len(ranks) else " that the test leaves"
+            raise CorpusError(
+                f"--{part} {size:,}: is more than half of the {len(left):,} pairs{after}; "
+                f"ask for at most {len(left) // 2:,}, or for less of the other part"
+            )
+        part_of[left[choose_held_out(ranks[left], size)]] = _PARTS.index(part)
+    return part_of
 
-    The result is a function of the pairs and the seed alone, and no source is on both sides.
 
-    Args:
-        pairs: the corpus.
-        size: see ``choose_held_back``.
-        seed: another seed holds back other pairs.
-
-    Raises:
-        CorpusError: see ``choose_held_back``.
-    """
-    held_back = choose_held_back(rank_sources((pair.source for pair in pairs), seed), size).tolist()
-    training = [pair for pair, held in zip(pairs, held_back, strict=True) if not held]
-    validation = [pair for pair, held in zip(pairs, held_back, strict=True) if held]
-    return training, validation
+def _is_usable(pair: SentencePair) -> bool:
+    return bool(pair.source.strip() and pair.target.strip())

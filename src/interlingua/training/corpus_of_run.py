@@ -23,10 +23,10 @@ from interlingua.corpus.fingerprint import (
     remembered_or_read,
 )
 from interlingua.corpus.formats import UNNAMED
+from interlingua.corpus.held_out import choose_held_out, rank_sources
 from interlingua.corpus.pairs import CorpusFiles
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles, scan_parallel
-from interlingua.corpus.split import choose_held_back, rank_sources
 from interlingua.corpus.statistics import CorpusStatistics, familiarity, measure_corpus
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
@@ -393,7 +393,7 @@ def _scan(files: _Files) -> _Text:
         held_back = scan_parallel(files.valid_source, files.valid_target)
         return _Text(text, held_back)
     text = scan_parallel(files.source, files.target, watch=rank)
-    held = choose_held_back(np.concatenate(ranks), files.valid_size)
+    held = choose_held_out(np.concatenate(ranks), files.valid_size)
     return _Text(text.keep(~held), text.keep(held))
 
 

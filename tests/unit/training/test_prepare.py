@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from held_out import hold_out
 
 from interlingua.batching.encoding import Encoder
 from interlingua.batching.shard_writer import EncodedChunk
@@ -26,7 +27,6 @@ from interlingua.corpus.lines import read_lines
 from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.scan import Chunk
-from interlingua.corpus.split import split_validation
 from interlingua.errors import ConfigError, CorpusError, ModelError, TrainingError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run, shards_of_run, vocabularies_of_run
@@ -108,7 +108,7 @@ def trust_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_shards_hold_what_the_whole_corpus_gives_in_memory(config: RunConfig) -> None:
     prepared, _ = heard(config)
     pairs = read_parallel(config.corpus.source, config.corpus.target)
-    training, validation = split_validation(pairs, None, config.training.seed)
+    training, validation = hold_out(pairs, None, config.training.seed)
     source = prepared.tokenizers.source
     assert ids_of(prepared) == source.encode_batch([pair.source for pair in training])
     lines = [prepared.training.shards.line(index) for index in range(len(training))]

@@ -1,0 +1,83 @@
+"""Hold back a part of the pairs for validation, so that no validation source is also trained on.
+
+Sources that differ in nothing but case, spaces and punctuation count as one: "Da." and "da" are one question.
+"""
+
+import re
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlingua.corpus.pair_rules import normalise
+from interlingua.errors import CorpusError
+
+__all__ = ["choose_held_out", "default_validation_size", "rank_sources"]
+
+_MARKS = re.compile(r"\W")
+"""What is no letter and no digit of a text that ``normalise`` has left but these and their marks."""
+
+
+def default_validation_size(num_pairs: int) -> int:
+    """Return a twentieth of the pairs, but at least 50, at most 1,000, and never more than half."""
+    return min(max(num_pairs // 20, 50), 1000, num_pairs // 2)
+
+
+def rank_sources(
+    sources: Iterable[str], seed: int, *, with_marks: bool = True
+) -> NDArray[np.uint64]:
+    """Return a number for each source, by chance, always the same for its letters, their marks, its digits and a seed.
+
+    A source without any counts as it is. Eight bytes stand for a source however long it is, so that the sources of a corpus larger than memory can be
+    compared. Two different ones with the same number (one chance in a million with six million sources) would
+    be held back together, or not at all. Without marks is how earlier versions did it, to which two words of Hindi may be one.
+    """
+    key = seed.to_bytes(16, "little")
+
+    def digest(source: str) -> bytes:
+        plain = normalise(source) if with_marks else _MARKS.sub("", normalise(source))
+        content = (plain or source).encode("utf-8", "surrogatepass")
+        return blake2b(content, digest_size=8, key=key).digest()
+
+    digests = b"".join(map(digest, sources))
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+
+def choose_held_out(ranks: NDArray[np.uint64], size: int | None) -> NDArray[np.bool_]:
+    """Choose the pairs for validation; return a truth value for each pair.
+
+    Sources are taken in the order of their ranks, with all their translations, while they fit into ``size``.
+
+    Args:
+        ranks: what ``rank_sources`` gave for the source of each pair.
+        size: validation pairs wanted; None for ``default_validation_size``. A corpus with many repeated
+            sources may give fewer.
+
+    Raises:
+        CorpusError: ``size`` is more than half of the pairs, or the corpus has too few different sources.
+    """
+    if size is not None and size > len(ranks) // 2:
+        raise CorpusError(
+            f"{size:,} validation pairs are more than half of the {len(ranks):,} pairs; "
+            f"ask for at most {len(ranks) // 2:,}, or give validation files"
+        )
+    room = default_validation_size(len(ranks)) if size is None else size
+    ordered = np.sort(ranks)
+    held_out, place = [], 0
+    while place < len(ordered) and room > 0:
+        end = int(np.searchsorted(ordered, ordered[place], side="right"))
+        if end - place <= room:
+            held_out.append(ordered[place])
+            room -= end - place
+        place = end
+    if not held_out:
+        different = np.count_nonzero(np.diff(ordered)) + bool(len(ordered))
+        raise CorpusError(
+            f"{len(ranks):,} pairs with {different:,} different sources are too few to hold some back "
+            "for validation; add pairs, or give validation files"
+        )
+    chosen = np.array(held_out, dtype=np.uint64)
+    nearest = np.minimum(np.searchsorted(chosen, ranks), len(chosen) - 1)
+    found: NDArray[np.bool_] = chosen[nearest] == ranks
+    return found
