@@ -105,11 +105,9 @@ class Translator:
         self.device = choose_device(device)
         self._held = HeldModel(model, self.device, compiled)
         self._form = text_form_of(model, tokenizers, max_source_length, source_lang)
-        self.tokenizers = self._form.tokenizers
         self.source_lang = source_lang
         self.target_lang = target_lang
         self.decoding = decoding
-        self.max_source_length = max_source_length
         self.calibration = calibration
         self.corrections: RememberedCorrections | None = None
         self.directions: tuple[Direction, ...] = ()
@@ -201,9 +199,8 @@ class Translator:
         """
         other = copy(self)
         tagged = tag_sources(plain_sources(self.tokenizers), direction.tag)
-        other.tokenizers = truecase_sources(tagged, direction.source)
+        other._form = replace(self._form, tokenizers=truecase_sources(tagged, direction.source))
         other.source_lang, other.target_lang = direction.source, direction.target
-        other._form = replace(self._form, tokenizers=other.tokenizers)
         other.corrections = None
         return other
 
@@ -348,36 +345,30 @@ class Translator:
                 )
         if len(members) == 1:
             return first
-        together = cls(
-            Ensemble([member.model for member in members if isinstance(member.model, nn.Module)]),
-            first.tokenizers,
-            source_lang=first.source_lang,
-            target_lang=first.target_lang,
-            decoding=first.decoding,
-            device=device,
-            max_source_length=min(member.max_source_length for member in members),
+        together = first.with_model(
+            Ensemble([member.model for member in members if isinstance(member.model, nn.Module)])
         )
-        together._form = replace(first._form, longest=together.max_source_length)
-        together.tokenizers = first.tokenizers
-        together.directions = first.directions
+        shortest = min(member.max_source_length for member in members)
+        together._form = replace(first._form, longest=shortest)
+        together.calibration = None  # it was fitted to one of them
         return together
 
     def with_model(self, model: SequenceModel[Any]) -> "Translator":
-        """Return a translator that differs in the model alone, which has the same vocabularies and sizes."""
-        other = Translator(
-            model,
-            self.tokenizers,
-            source_lang=self.source_lang,
-            target_lang=self.target_lang,
-            decoding=self.decoding,
-            device=self.device,
-            max_source_length=self.max_source_length,
-            calibration=self.calibration,
-        )
-        other._form = self._form  # whatever was put around the model, text is the same to it
-        other.tokenizers = self.tokenizers
-        other.directions = self.directions
+        """Return a translator that differs in the model alone, which has the same vocabularies and sizes. It follows no corrections."""
+        other = copy(self)
+        other._held = HeldModel(model, self.device, None)
+        other.corrections = None
         return other
+
+    @property
+    def tokenizers(self) -> TokenizerPair:
+        """Of the source and of the target; that of the source may truecase, and put a language's tag before."""
+        return self._form.tokenizers
+
+    @property
+    def max_source_length(self) -> int:
+        """Tokens that a source or a target has at most, the end symbol included."""
+        return self._form.longest
 
     @property
     def known(self) -> tuple[Direction, ...]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from interlingua.config import DecodingConfig
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.inspection import probing
 from interlingua.inspection.canvas import write_figure
@@ -15,7 +16,6 @@ from interlingua.model.architecture import Architecture
 from interlingua.model.removed_parts import without_positions
 from interlingua.model.transformer import Transformer
 from interlingua.tokenization.pair import TokenizerPair
-from interlingua.tokenization.tagged import tag_sources
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.translator import Translator
 
@@ -36,9 +36,9 @@ TEXTS = sentences(300)
 TAGS = [[OF_WORD[word] for word in text.split()] for text in TEXTS]
 
 
-def translator(build=Transformer, texts=TEXTS) -> Translator:
+def translator(build=Transformer, texts=TEXTS, tags=()) -> Translator:
     torch.manual_seed(1)
-    tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=300)
+    tokenizer = train_tokenizer(texts, kind="bpe", vocabulary_size=300, tags=tags)
     sizes = Architecture(encoder_layers=2, decoder_layers=1, d_model=64, d_ff=64, heads=2)
     size = tokenizer.vocabulary_size
     model = build(sizes, source_vocabulary=size, target_vocabulary=size)
@@ -107,9 +107,7 @@ def test_lines_that_are_left_out_leave_some_to_ask_about() -> None:
 
 
 def test_the_tag_of_a_language_is_of_no_word() -> None:
-    plain = train_tokenizer(TEXTS, kind="bpe", vocabulary_size=300, tags=("<2bb>",))
-    one = translator()
-    one.tokenizers = tag_sources(TokenizerPair(plain, plain, shared=True), "<2bb>")
+    one = translator(tags=("<2bb>",)).towards(Direction("aa", "bb"))
     found = probing._read_words(one, TEXTS, None)
     encoding = one.tokenizers.source.encode(TEXTS[0])
     first = [
