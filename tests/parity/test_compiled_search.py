@@ -90,9 +90,7 @@ def plainly(model: Transformer, beam: int, alpha: float, n_best: int) -> list[li
     return beam_search(
         model,
         pad_sources([source[:-1] for source in SOURCES], pad=PAD, end=END),
-        pad_id=PAD,
-        begin_id=BEGIN,
-        end_id=END,
+        symbols=Symbols(PAD, BEGIN, END),
         max_lengths=LIMITS,
         options=SearchOptions(beam_size=beam, n_best=n_best, length_penalty=alpha),
     )

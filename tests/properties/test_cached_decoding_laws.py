@@ -11,9 +11,10 @@ from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.score import score_pairs
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
+from interlingua.tokenization.tokenizer import Symbols
 
 PAD, BEGIN, END, V = 0, 1, 2, 13
-SYMBOLS = {"pad_id": PAD, "begin_id": BEGIN, "end_id": END}
+SYMBOLS = Symbols(PAD, BEGIN, END)
 
 
 def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
@@ -114,7 +115,7 @@ def test_padding_and_batch_mates_change_no_translation(
         return beam_search(
             model,
             padded(rows, extra_padding),
-            **SYMBOLS,
+            symbols=SYMBOLS,
             max_lengths=[len(row) + 4 for row in rows],
             beam_size=beam_size,
             alpha=0.6,
@@ -133,7 +134,7 @@ def test_padding_and_batch_mates_change_no_translation(
 @torch.inference_mode()
 def test_a_beam_of_one_is_greedy_search_of_the_transformer(architecture, seed, sources):
     model = build(architecture, seed)
-    asked = {**SYMBOLS, "max_lengths": [len(row) + 4 for row in sources], "alpha": 0.6}
+    asked = {"symbols": SYMBOLS, "max_lengths": [len(row) + 4 for row in sources], "alpha": 0.6}
     greedy = greedy_search(model, padded(sources), **asked)
     beam = beam_search(model, padded(sources), **asked, beam_size=1)
     assert beam == [[hypothesis] for hypothesis in greedy]
@@ -146,7 +147,7 @@ def test_teacher_forcing_gives_the_scores_of_search_again(architecture, seed, so
     found = beam_search(
         model,
         padded(sources),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=[len(row) + 4 for row in sources],
         beam_size=beam_size,
         n_best=beam_size,

@@ -76,7 +76,7 @@ def test_padding_and_batch_mates_change_no_translation(
         return beam_search(
             model,
             padded(rows, extra_padding),
-            **SYMBOLS,
+            symbols=SYMBOLS,
             max_lengths=[len(row) + 4 for row in rows],
             beam_size=beam_size,
             alpha=0.6,
@@ -95,7 +95,7 @@ def test_padding_and_batch_mates_change_no_translation(
 @torch.inference_mode()
 def test_a_beam_of_one_is_greedy_search(architecture, seed, sources):
     model = build(architecture, seed, torch.float64)
-    asked = {**SYMBOLS, "max_lengths": [len(row) + 4 for row in sources], "alpha": 0.6}
+    asked = {"symbols": SYMBOLS, "max_lengths": [len(row) + 4 for row in sources], "alpha": 0.6}
     greedy = greedy_search(model, padded(sources), **asked)
     beam = beam_search(model, padded(sources), **asked, beam_size=1)
     assert [[each.ids for each in found] for found in beam] == [[each.ids] for each in greedy]

@@ -13,9 +13,10 @@ from interlingua.decoding.greedy import greedy_search
 from interlingua.decoding.hypothesis import Hypothesis
 from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.score import score_pairs
+from interlingua.tokenization.tokenizer import Symbols
 
 PAD, BEGIN, END = 0, 1, 2
-SYMBOLS = {"pad_id": PAD, "begin_id": BEGIN, "end_id": END}
+SYMBOLS = Symbols(PAD, BEGIN, END)
 
 
 def beam_search(model, source, *, beam_size, n_best=1, alpha=0.0, **asked):
@@ -86,8 +87,8 @@ def assert_beam_equals_exhaustive_search(models, vocabulary, max_length, alpha, 
     others = vocabulary - 3
     space = sum(others**n for n in range(max_length + 1))
     wanted = {"max_lengths": [max_length] * models, "beam_size": space, "alpha": alpha}
-    best = beam_search(model, all_sources(model), **SYMBOLS, **wanted)
-    ranked = beam_search(model, all_sources(model), **SYMBOLS, **wanted, n_best=space)
+    best = beam_search(model, all_sources(model), symbols=SYMBOLS, **wanted)
+    ranked = beam_search(model, all_sources(model), symbols=SYMBOLS, **wanted, n_best=space)
     for k in range(models):
         targets = model.every_target(k, max_length)
         scores = sorted((penalised(p, alpha) for p in targets.values()), reverse=True)
@@ -127,7 +128,7 @@ def test_ten_thousand_models_find_no_beam_short_of_exhaustive_search(alpha, seed
 )
 def test_a_beam_of_one_is_greedy_search_exactly(max_lengths, alpha, scale, seed):
     model = HistoryModel(len(max_lengths), 6, 5, seed, scale)
-    asked = {**SYMBOLS, "max_lengths": max_lengths, "alpha": alpha}
+    asked = {"symbols": SYMBOLS, "max_lengths": max_lengths, "alpha": alpha}
     greedy = greedy_search(model, all_sources(model), **asked)
     beam = beam_search(model, all_sources(model), **asked, beam_size=1)
     assert beam == [[hypothesis] for hypothesis in greedy]
@@ -149,7 +150,7 @@ def test_the_n_best_are_sorted_unique_bounded_and_free_of_special_symbols(
     found = beam_search(
         model,
         all_sources(model),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=max_lengths,
         beam_size=beam_size,
         alpha=alpha,
@@ -185,7 +186,7 @@ def test_a_result_does_not_depend_on_the_other_sentences(beam_size, n_best, seed
         return beam_search(
             model,
             torch.tensor(names)[:, None],
-            **SYMBOLS,
+            symbols=SYMBOLS,
             max_lengths=[max_lengths[k] for k in names],
             beam_size=beam_size,
             alpha=0.6,
@@ -203,7 +204,7 @@ def test_teacher_forcing_gives_the_scores_of_search_again(beam_size, seed):
     found = beam_search(
         model,
         all_sources(model),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=[5, 4, 3, 2],
         beam_size=beam_size,
         n_best=beam_size,

@@ -90,9 +90,7 @@ def beam_search(
     model: SequenceModel[StateT],
     source: Int[Tensor, "B S"],
     *,
-    pad_id: int,
-    begin_id: int,
-    end_id: int,
+    symbols: Symbols,
     max_lengths: Sequence[int],
     options: SearchOptions,
     constraints: Sequence[Constraint] = (),
@@ -103,9 +101,7 @@ def beam_search(
     Args:
         model: an encoder-decoder.
         source: padded source ids.
-        pad_id: target id that is never written.
-        begin_id: target id that every target is read to begin with; never written.
-        end_id: target id that ends a target.
+        symbols: of the target.
         max_lengths: symbols written at most for each source, the end symbol included; at least 1.
         options: ``beam_size``, ``n_best``, ``length_penalty`` and ``max_repeats`` are read here.
         constraints: what may be written, strongest first.
@@ -118,7 +114,7 @@ def beam_search(
     steps = search_steps(
         model,
         source,
-        symbols=Symbols(pad_id, begin_id, end_id),
+        symbols=symbols,
         max_lengths=max_lengths,
         options=options,
         constraints=constraints,
@@ -126,7 +122,7 @@ def beam_search(
     )
     for sentences, beams, finished in steps:
         for row in finished:
-            found[sentences[row]] = read_targets(beams, row, end_id, options)
+            found[sentences[row]] = read_targets(beams, row, symbols.end, options)
     return found
 
 

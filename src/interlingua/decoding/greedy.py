@@ -10,6 +10,7 @@ from torch import Tensor
 from interlingua.decoding.hypothesis import Hypothesis, make_hypothesis
 from interlingua.decoding.next_token import never_written, next_log_probabilities
 from interlingua.decoding.protocol import SequenceModel, StateT
+from interlingua.tokenization.tokenizer import Symbols
 
 __all__ = ["greedy_search"]
 
@@ -18,9 +19,7 @@ def greedy_search(
     model: SequenceModel[StateT],
     source: Int[Tensor, "B S"],
     *,
-    pad_id: int,
-    begin_id: int,
-    end_id: int,
+    symbols: Symbols,
     max_lengths: Sequence[int],
     alpha: float = 0.0,
 ) -> list[Hypothesis]:
@@ -29,21 +28,21 @@ def greedy_search(
     Args:
         model: an encoder-decoder.
         source: padded source ids.
-        pad_id: target id that is never written.
-        begin_id: target id that every target is read to begin with; never written.
-        end_id: target id that ends a target.
+        symbols: of the target.
         max_lengths: symbols written at most for each source, the end symbol included; at least 1.
         alpha: length penalty of the reported score; the choice of symbols does not depend on it.
 
     Raises:
         ModelError: the model gives not-a-number.
     """
-    banned = never_written(pad_id, begin_id, end_id, source.device)
+    banned = never_written(*symbols, source.device)
     written: list[list[int]] = [[] for _ in max_lengths]
     log_probs: list[list[float]] = [[] for _ in max_lengths]
     sentences = list(range(len(max_lengths)))  # sentence of each row
     state = model.start(model.encode(source))
-    ids = torch.full((len(sentences),), begin_id, dtype=torch.long, device=source.device)  # (R,)
+    ids = torch.full(
+        (len(sentences),), symbols.begin, dtype=torch.long, device=source.device
+    )  # (R,)
     totals = torch.zeros(len(sentences), device=source.device)  # (R,)
     while sentences:
         logits, state = model.step(ids, state)
@@ -58,13 +57,13 @@ def greedy_search(
             written[sentence].append(token)
             log_probs[sentence].append(log_prob)
             full = len(written[sentence]) >= max_lengths[sentence]
-            if token != end_id and not full and math.isfinite(log_prob):
+            if token != symbols.end and not full and math.isfinite(log_prob):
                 rows.append(row)
         if 0 < len(rows) < len(sentences):
             kept = torch.tensor(rows, dtype=torch.long, device=source.device)
             state, ids, totals = state.reorder(kept), ids[kept], totals[kept]
         sentences = [sentences[row] for row in rows]
     return [
-        make_hypothesis(tokens, numbers, end_id=end_id, alpha=alpha)
+        make_hypothesis(tokens, numbers, end_id=symbols.end, alpha=alpha)
         for tokens, numbers in zip(written, log_probs, strict=True)
     ]

@@ -97,9 +97,7 @@ def _search(
         found = greedy_search(
             model,
             source,
-            pad_id=symbols.pad,
-            begin_id=symbols.begin,
-            end_id=symbols.end,
+            symbols=symbols,
             max_lengths=max_lengths,
             alpha=options.length_penalty,
         )
@@ -107,9 +105,7 @@ def _search(
     return beam_search(
         model,
         source,
-        pad_id=symbols.pad,
-        begin_id=symbols.begin,
-        end_id=symbols.end,
+        symbols=symbols,
         max_lengths=max_lengths,
         options=options,
         constraints=rules,

@@ -202,9 +202,7 @@ def _continue_greedily(translator: Translator, sources: list[list[int]]) -> list
         found = greedy_search(
             translator.model,
             batch.source,
-            pad_id=target.pad_id,
-            begin_id=target.begin_id,
-            end_id=target.end_id,
+            symbols=target.symbols,
             max_lengths=[min(2 * len(ids) + 4, translator.max_source_length) for ids in sources],
             alpha=0.6,
         )

@@ -11,8 +11,9 @@ from interlingua.decoding.constraints import (
 )
 from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.repetition import ends_in_repeats
+from interlingua.tokenization.tokenizer import Symbols
 
-SYMBOLS = {"pad_id": 0, "begin_id": 1, "end_id": 2}
+SYMBOLS = Symbols(0, 1, 2)
 NEVER = -math.inf
 
 
@@ -47,7 +48,7 @@ def best_of(model, constraints=(), **options):
     found = beam_search(
         model,
         torch.tensor([[0]]),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=[12],
         options=SearchOptions(**{"beam_size": 3, "length_penalty": 5.0} | options),
         constraints=constraints,
@@ -67,7 +68,7 @@ def test_each_sentence_has_its_own_prefix_also_when_others_have_left_the_batch()
     found = beam_search(
         LOOP,
         torch.tensor([[0], [0], [0]]),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=[1, 12, 12],
         options=SearchOptions(beam_size=2),
         constraints=[TargetPrefix([(), (3, 3, 4), (4,)])],

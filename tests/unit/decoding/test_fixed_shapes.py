@@ -5,6 +5,7 @@ import torch
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.fixed_shapes import SENTENCES, FixedShapes
 from interlingua.decoding.options import SearchOptions
+from interlingua.tokenization.tokenizer import Symbols
 
 
 class Recording:
@@ -36,9 +37,7 @@ def test_as_many_rows_are_computed_for_one_sentence_as_for_many() -> None:
             beam_search(
                 FixedShapes(model, pad_id=0, longest=99),
                 torch.ones(sentences, 3, dtype=torch.long),
-                pad_id=0,
-                begin_id=1,
-                end_id=2,
+                symbols=Symbols(0, 1, 2),
                 max_lengths=[3] * sentences,
                 options=SearchOptions(beam_size=beam_size),
             )

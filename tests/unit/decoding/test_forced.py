@@ -6,8 +6,9 @@ import torch
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.forced import ForcedPhrases, progress_of
 from interlingua.decoding.options import SearchOptions
+from interlingua.tokenization.tokenizer import Symbols
 
-SYMBOLS = {"pad_id": 0, "begin_id": 1, "end_id": 2}
+SYMBOLS = Symbols(0, 1, 2)
 V = 9
 
 
@@ -46,7 +47,7 @@ def search(phrases, max_length=12, beam_size=8, continues=()):
     found = beam_search(
         Likes(),
         torch.zeros(len(phrases), 1, dtype=torch.long),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=lengths,
         options=SearchOptions(beam_size=beam_size),
         constraints=[forced.rule],

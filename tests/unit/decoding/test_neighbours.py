@@ -21,6 +21,7 @@ from interlingua.decoding.neighbours import (
 from interlingua.decoding.options import SearchOptions
 from interlingua.model.architecture import RecurrentArchitecture
 from interlingua.model.building import build_encoder_decoder
+from interlingua.tokenization.tokenizer import Symbols
 
 
 def example(source: tuple[int, ...], target: tuple[int, ...] = (7, 2)) -> Example:
@@ -104,9 +105,7 @@ def test_a_word_that_is_repeated_often_comes_back_as_often(kind: Any, beam_size:
     found = beam_search(
         remembering,
         padded,
-        pad_id=0,
-        begin_id=begin,
-        end_id=end,
+        symbols=Symbols(0, begin, end),
         max_lengths=[120] * 3,
         options=SearchOptions(beam_size=beam_size),
     )

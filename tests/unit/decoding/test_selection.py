@@ -6,8 +6,9 @@ import torch
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.options import SearchOptions
 from interlingua.decoding.selection import DiverseGroups, Samples, filtered
+from interlingua.tokenization.tokenizer import Symbols
 
-SYMBOLS = {"pad_id": 0, "begin_id": 1, "end_id": 2}
+SYMBOLS = Symbols(0, 1, 2)
 
 
 class OneStep:
@@ -37,7 +38,7 @@ def sample(keys, max_length=1, **options):
     return beam_search(
         WORDS,
         torch.zeros(len(keys), 1, dtype=torch.long),
-        **SYMBOLS,
+        symbols=SYMBOLS,
         max_lengths=[max_length] * len(keys),
         options=asked,
         selection=Samples(asked, keys),
@@ -82,7 +83,7 @@ def test_groups_of_a_diverse_beam_avoid_each_others_words():
         (found,) = beam_search(
             WORDS,
             torch.tensor([[0]]),
-            **SYMBOLS,
+            symbols=SYMBOLS,
             max_lengths=[2],
             options=asked,
             selection=selection,

@@ -198,9 +198,7 @@ def test_onnxruntime_web_writes_the_same_tokens(
         (ours,) = greedy_search(
             loaded.model,
             torch.tensor([ids]),
-            pad_id=target.pad_id,
-            begin_id=target.begin_id,
-            end_id=target.end_id,
+            symbols=target.symbols,
             max_lengths=[most],
         )
         assert [each for each in written if each != target.end_id] == list(ours.ids)
