@@ -55,7 +55,7 @@ class BackFlags:
     """SECTION.KEY=VALUE, any value of that configuration, of its corpus the noise; --section.key VALUE is the same."""
 
 
-CONFIG = "train.toml"
+CONFIG, STEM = "train.toml", "back-translated"
 MOST_SYNTHETIC = 3.0
 """Synthetic pairs that an epoch has for each genuine one at most, unless somebody says otherwise. Edunov et al. 2018 have 2.8: 226 million
 beside five, which come sixteen times."""
@@ -221,7 +221,7 @@ class _Work:
         translator = open_for(recipe, mono)
         reads, writes = translator.source_lang, translator.target_lang
         check_languages(model, reads, writes, mono, genuine[0])
-        places = sides_in(output, "back-translated", *_languages(reads, writes, genuine))
+        places = sides_in(output, STEM, *_languages(reads, writes, genuine))
         job = SyntheticCorpus(
             text=mono,
             translated=output / TRANSLATED / mono.name,
@@ -234,9 +234,8 @@ class _Work:
             held_out=tuple(filter(None, (valid.valid_target, *keep.held_out))),
         )
         self.config(places, genuine, valid, output / RUN)  # what it refuses, before work is done
-        own = (job.source.name, job.target.name, CONFIG, RUN)
         read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
-        check_output(output, own, read)
+        check_output(output, STEM, CONFIG, read)
         written = make_corpus(recipe, translator, job, keep)
         if written is None:
             return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DistillFlags", "distill"]
 
-CONFIG = "student.toml"
+CONFIG, STEM = "student.toml", "distilled"
 N_BEST = 5
 """Candidates of which the nearest to the reference is taken, unless told otherwise."""
 
@@ -74,7 +74,6 @@ def distill(
         refuse_missing_text(path)
     options = _options(how, search, target)
     from interlingua.cli_synthetic import (
-        RUN,
         TRANSLATED,
         check_languages,
         check_output,
@@ -97,7 +96,7 @@ def distill(
     translator = open_for(recipe, source)
     languages = translator.source_lang, translator.target_lang
     check_languages(teacher[0], *languages, source, target)
-    places = sides_in(output, "distilled", *languages)
+    places = sides_in(output, STEM, *languages)
     job = SyntheticCorpus(
         text=source,
         translated=output / TRANSLATED / source.name,
@@ -112,8 +111,7 @@ def distill(
         held_out=tuple(filter(None, (valid.valid_source, *keep.held_out))),
     )
     config = _student(job, how, valid, width_of(teacher[0]), output)
-    own = (job.source.name, job.target.name, CONFIG, RUN)
-    check_output(output, own, read)
+    check_output(output, STEM, CONFIG, read)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
         return

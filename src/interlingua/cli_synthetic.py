@@ -1,6 +1,7 @@
 """What ``back-translate`` and ``distill`` share: a text translated part by part, its cost told before, and its filter."""
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -113,12 +114,13 @@ def check_flags(flags: SyntheticFlags) -> None:
         raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
 
 
-def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) -> None:
+def check_output(output: Path, stem: str, config: str, read: Sequence[Path | None]) -> None:
     """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
 
     Args:
         output: the folder.
-        own: names that the command writes there, besides the translations and the report.
+        stem: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
+        config: name of the configuration that it writes; the run of that, and those that ``--fresh`` set aside, are its own too.
         read: files that the command reads.
 
     Raises:
@@ -128,7 +130,10 @@ def check_output(output: Path, own: Sequence[str], read: Sequence[Path | None]) 
     for path in filter(None, read):
         if place in path.resolve().parents:
             raise OutputError(f"{output}: holds {path}, which is read; give another --output")
-    refuse_foreign(output, lambda name: name in (TRANSLATED, REPORT, *own))
+    own = re.compile(
+        rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|{re.escape(stem)}\..+|{RUN}(\.\d+)?"
+    )
+    refuse_foreign(output, lambda name: own.fullmatch(name) is not None)
 
 
 def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tuple[Path, Path]:

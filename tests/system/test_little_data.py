@@ -175,6 +175,20 @@ def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys
         capsys,
     )
     assert Path("other/back-translated.target").read_text().splitlines()[0] in LINES
+    run(command.replace("--output more", "--output other"), capsys)  # whose pairs name them
+    assert Path("other/back-translated.en").is_file()
+
+
+@pytest.mark.parametrize(("command", "place"), [(BACK, "more"), (DISTILL, "small")])
+def test_a_folder_may_hold_runs_that_were_set_aside(
+    command: str, place: str, capsys: Capture
+) -> None:
+    for name in ("run", "run.1", "run.12"):
+        Path(place, name).mkdir(parents=True)
+    run(command, capsys)
+    Path(place, "run.old").mkdir()
+    assert main(command.split()) == 6
+    assert "holds run.old, which this command did not write" in capsys.readouterr().err
 
 
 def test_samples_and_noise_are_the_same_again(capsys: Capture) -> None:
