@@ -7,6 +7,7 @@ Source: Hoang et al. 2018, "Iterative back-translation for neural machine transl
 """
 
 import json
+import math
 import shlex
 import time
 from collections import Counter
@@ -316,8 +317,8 @@ def describe_rounds(rounds: Rounds, done: Sequence[dict[str, Any]]) -> str:
     """Tell a person what each training came to, and which model is the best, if one text validated all."""
     figures = [_figure(each["validation"]) for each in done]
     lines = [
-        f"round {each['round']}, {each['model']}: validation {name} {value:.2f}, {each['run']}"
-        for each, (name, value) in zip(done, figures, strict=True)
+        f"round {each['round']}, {each['model']}: validation {told}, {each['run']}"
+        for each, (told, _) in zip(done, figures, strict=True)
     ]
     forward = [number for number, each in enumerate(done) if each["model"] == "forward"]
     if not forward:
@@ -335,12 +336,12 @@ def describe_rounds(rounds: Rounds, done: Sequence[dict[str, Any]]) -> str:
 
 
 def _figure(validation: dict[str, Any] | None) -> tuple[str, float]:
-    """Return what a training is judged by: its BLEU, or chrF where no reference is long enough for BLEU."""
-    if validation is None:
-        return "BLEU", 0.0
-    if validation.get("too_short_for_bleu"):
-        return "chrF", validation["chrf"]
-    return "BLEU", validation["bleu"]
+    """Return what a training is judged by, in words too: its BLEU, or chrF where no reference is long enough for BLEU."""
+    if validation is None:  # behind every one that is known
+        return "unknown", -math.inf
+    name = "chrF" if validation.get("too_short_for_bleu") else "BLEU"
+    value = validation[name.lower()]
+    return f"{name} {value:.2f}", value
 
 
 def _figures(result: TrainResult) -> dict[str, Any]:

@@ -109,6 +109,24 @@ def test_a_start_with_nothing_left_to_train_leaves_a_mean_and_what_is_beside_it(
         run("average run --last 3")
 
 
+def test_a_start_with_nothing_left_to_train_knows_how_good_a_mean_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    for bleu in ([10.0, 30.0, 20.0, 31.0], []):
+        with monkeypatch.context() as patch:
+            left = script(bleu, patch)
+            run(f"{TRAIN} --training.average-last 3")
+        assert not left
+        assert "validation: loss 2.000, BLEU 31.00" in capsys.readouterr().out
+    run("average run --last 2")  # which are not validated
+    capsys.readouterr()
+    run(f"{TRAIN} --training.average-last 3")
+    assert "validation: " not in capsys.readouterr().out
+
+
 def script(bleu: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Have validations come to such BLEU, one after the other, and to one loss; return those that are still to come."""
     measure, left = Validator.measure, list(bleu)

@@ -472,7 +472,7 @@ def test_rounds_are_compared_by_one_text_or_not_at_all(validated: bool) -> None:
     assert f'next: interlingua translate run-{1 if validated else 2} "..."' in told
 
 
-def judged(*validations: dict[str, object]) -> str:
+def judged(*validations: dict[str, object] | None) -> str:
     """Return what is told of forward models that one text validated so."""
     side = cli_rounds.Side(Path("mono.b"), Path("t.a"), Path("t.b"), Path("v.a"), Path("v.b"))
     rounds = cli_rounds.Rounds(len(validations), Path("more"), Path("model"), side, None)
@@ -494,6 +494,13 @@ def test_rounds_of_references_that_are_too_short_for_bleu_are_compared_by_chrf()
 
 def test_of_equal_rounds_the_latest_is_taken() -> None:
     assert 'next: interlingua translate run-2 "..."' in judged({"bleu": 3.0}, {"bleu": 3.0})
+
+
+def test_a_round_whose_figures_are_unknown_is_not_taken_for_a_useless_one() -> None:
+    told = judged(None, {"bleu": 0.0}, None)
+    assert "round 1, forward: validation unknown, run-1" in told
+    assert 'next: interlingua translate run-2 "..."' in told
+    assert 'next: interlingua translate run-2 "..."' in judged(None, None)
 
 
 def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:

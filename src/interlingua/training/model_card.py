@@ -9,7 +9,7 @@ from interlingua.config import ModelConfig, RunConfig
 from interlingua.directions import Direction
 from interlingua.training.validation import Validation
 
-__all__ = ["write_adapter_card", "write_card"]
+__all__ = ["scores_sentence", "write_adapter_card", "write_card"]
 
 
 def write_card(
@@ -25,12 +25,6 @@ def write_card(
 ) -> str:
     """Say what the model does, what it was trained on, and how well it did on validation data."""
     model = config.model
-    scores = (
-        f"validation loss {validation.loss:.3f} nats a token, {validation.in_words()}, "
-        f"exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
-        if validation
-        else "not validated yet"
-    )
     files = "\n".join(f"- {name}" for name in corpus)
     return f"""{_heading(model, directions, tagged=bool(config.corpus.directions))}
 ## Model
@@ -46,7 +40,15 @@ def write_card(
 
 The licence of these texts decides what the model may be used for; Interlingua does not know it.
 
-{quality_section(scores)}"""
+{quality_section(scores_sentence(validation) if validation else "not validated yet")}"""
+
+
+def scores_sentence(validation: Validation) -> str:
+    """Say how well a model did on validation data."""
+    return (
+        f"validation loss {validation.loss:.3f} nats a token, {validation.in_words()}, "
+        f"exact {validation.exact:.1f} % (greedy search, {validation.sentences:,} sentences, normalised as the tokenizer does)"
+    )
 
 
 def write_adapter_card(adapter: Adapter, *, corpus: Sequence[str], pairs: int, made_of: str) -> str:

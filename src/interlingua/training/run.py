@@ -1,7 +1,8 @@
 """A run, from files to a model folder, in the order that data passes."""
 
+import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from interlingua.config import RunConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
 from interlingua.errors import InterlinguaError, ModelError
+from interlingua.files import write_text
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
@@ -44,6 +46,7 @@ from interlingua.training.directions_of_run import pairs_by_direction
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import learns_another_task, open_start
 from interlingua.training.metrics_log import MetricsLog, forget_after
+from interlingua.training.model_card import scores_sentence
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import (
@@ -73,7 +76,7 @@ class TrainResult:
     steps: int
     seconds: float
     validation: Validation | None
-    """That of the model in the folder, if it is known: not of a mean that an earlier start wrote."""
+    """That of the model in the folder, if it is known: not of what ``interlingua average`` wrote there."""
     reason: str
     reasons: tuple[str, ...]
     """The choices that were made from the corpus, and why."""
@@ -233,8 +236,14 @@ class _Run:
 
     def _validation(self) -> Validation | None:
         """Return that of the model in the folder, as far as it is known."""
-        if self.last or not self._holds_best():
+        if self.last:
             return self.last
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            kept = Validation.of_record(json.loads(self.folder.validation.read_text("utf-8")))
+            if scores_sentence(kept) in self._card():  # else it is of other weights
+                return kept
+        if not self._holds_best():
+            return None
         return read_validation(self.folder.metrics, self.trainer.best.step)
 
     def _train(self, log: MetricsLog, stop: StopSignal) -> tuple[str, tuple[Difference, ...]]:
@@ -504,6 +513,10 @@ class _Run:
         self, weights: dict[str, Tensor], validation: Validation | None, made_of: str
     ) -> None:
         self.last = validation or self.last
+        if validation:  # before the model, whose card has the same figures: a later start then knows whether they are its own
+            record = validation.record()
+            write_text(self.folder.validation, json.dumps(record) + "\n")
+            validation = Validation.of_record(record)
         self.saved.write(weights, validation, made_of)
 
 

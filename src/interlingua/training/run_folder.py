@@ -50,6 +50,7 @@ class RunFolder:
         self.adapter = self.path / "adapter"
         self.corrections = self.path / "corrections"
         self.comparison = self.path / "comparison.json"
+        self.validation = self.path / "validation.json"
 
     def tokenizer_checksums(self) -> dict[str, str]:
         """Return the SHA-256 of each file of the tokenizers; nothing where there are none."""

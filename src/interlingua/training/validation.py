@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +60,16 @@ class Validation:
             found["too_short_for_bleu"] = True
         return found
 
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> "Validation":
+        """Read the figures that :meth:`record` returned, whatever stands beside them.
+
+        Raises:
+            TypeError: some are missing.
+        """
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in record.items() if name in known})
+
     def in_words(self) -> str:
         """Tell BLEU, where it says something, that of each pair of languages if there are several, and chrF."""
         named = ", ".join(f"{name} {value:.2f}" for name, value in self.directions.items())
@@ -84,8 +94,7 @@ def read_validation(metrics: Path, step: int) -> Validation | None:
     for line in metrics.read_text(encoding="utf-8").split("\n"):
         record = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
         if record.get("kind") == "validation" and record["step"] == step:
-            known = {each.name for each in fields(Validation)}
-            return Validation(**{name: record[name] for name in record if name in known})
+            return Validation.of_record(record)
     return None
 
 
