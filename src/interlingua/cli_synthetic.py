@@ -18,6 +18,7 @@ from interlingua.cli_streams import note, print_json
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
 from interlingua.corpus.formats import count_pairs
+from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.parallel import language_of
@@ -186,17 +187,22 @@ def check_languages(model: Path, reads: str, writes: str, text: Path, other: Pat
         ConfigError: it reads the language that it should write, or writes the one that it should read, or both are others than its
             own.
     """
-    told, wanted = language_of(text), language_of(other) if other else None
     if reads == writes:
         return
-    if told == writes or (wanted is not None and wanted == reads):
+    own = two_letters(reads), two_letters(writes)  # deu is de
+    plain: Callable[[str], str] = two_letters
+    if own[0] == own[1]:  # zh-Hans and zh-Hant
+        own, plain = (reads, writes), str
+    names = language_of(text), language_of(other) if other else None
+    told, wanted = (name and plain(name) for name in names)
+    if told == own[1] or wanted == own[0]:
         raise ConfigError(
             f"{model}: translates {reads} into {writes}, but {text} is to be translated"
-            f"{f' into {wanted}' if wanted else ''}; give a model of the other direction"
+            f"{f' into {names[1]}' if wanted else ''}; give a model of the other direction"
         )
     if told and wanted and _are_others((told, wanted), (reads, writes)):
         raise ConfigError(
-            f"{model}: translates {reads} into {writes}, but {text} is to be translated into {wanted}; give a model of these languages"
+            f"{model}: translates {reads} into {writes}, but {text} is to be translated into {names[1]}; give a model of these languages"
         )
 
 

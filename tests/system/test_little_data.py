@@ -591,22 +591,31 @@ def test_a_model_of_several_pairs_asks_where_a_name_tells_none_of_them(
 
 
 @pytest.mark.parametrize(
-    ("languages", "text", "other", "refused"),
+    ("languages", "text", "other", "advice"),
     [
-        (("en", "de"), "mono.fr", "train.ro", True),
-        (("en", "de"), "mono.deu", "train.eng", False),
-        (("en", "de"), "mono.txt", "train.src", False),
-        (("source", "target"), "mono.fr", "train.ro", False),
+        (("en", "de"), "mono.fr", "train.ro", "of these languages"),
+        (("en", "de"), "mono.deu", "train.eng", "of the other direction"),
+        (("en", "de"), "mono.deu", None, "of the other direction"),
+        (("eng_Latn", "deu_Latn"), "mono.txt", "train.en", "of the other direction"),
+        (("de", "en"), "mono.deu", "train.eng", None),
+        (("en", "de"), "mono.txt", "train.src", None),
+        (("zh-Hans", "zh-Hant"), "mono.zh-Hans", "train.zh-Hant", None),
+        (("zh-Hans", "zh-Hant"), "mono.zh-Hant", None, "of the other direction"),
+        (("source", "target"), "mono.fr", "train.ro", None),
     ],
 )
-def test_a_model_of_neither_language_is_refused(
-    languages: tuple[str, str], text: str, other: str, refused: bool
+def test_a_model_of_other_languages_or_the_other_direction_is_refused(
+    languages: tuple[str, str], text: str, other: str | None, advice: str | None
 ) -> None:
-    asked = (Path("model"), *languages, Path(text), Path(other))
-    if not refused:
+    asked = (Path("model"), *languages, Path(text), Path(other) if other else None)
+    if advice is None:
         check_languages(*asked)
         return
-    with pytest.raises(ConfigError, match=r"translates en into de, but mono\.fr is .* into ro"):
+    into = f" into {Path(other).suffix[1:]}" if other else ""
+    told = (
+        f"{' into '.join(languages)}, but {text} is to be translated{into}; give a model {advice}"
+    )
+    with pytest.raises(ConfigError, match=re.escape(told)):
         check_languages(*asked)
 
 
