@@ -221,7 +221,8 @@ class _Work:
         translator = open_for(recipe, mono)
         reads, writes = translator.source_lang, translator.target_lang
         check_languages(model, reads, writes, mono, genuine[0])
-        places = sides_in(output, STEM, *_languages(reads, writes, genuine))
+        languages = _languages(reads, writes, genuine)
+        places = sides_in(output, STEM, *languages)
         job = SyntheticCorpus(
             text=mono,
             translated=output / TRANSLATED / mono.name,
@@ -233,7 +234,8 @@ class _Work:
             noise=_noise(back),
             held_out=tuple(filter(None, (valid.valid_target, *keep.held_out))),
         )
-        self.config(places, genuine, valid, output / RUN)  # what it refuses, before work is done
+        # what it refuses, before work is done
+        self.config(places, languages, genuine, valid, output / RUN)
         read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
         check_output(output, STEM, CONFIG, read)
         written = make_corpus(recipe, translator, job, keep)
@@ -250,7 +252,8 @@ class _Work:
                     f"--weight {weight:g}: an epoch has three synthetic pairs for each genuine one, others each time"
                 )
             save = save_run if back.iterations is None else write_run  # rounds train it themselves
-            save(self.config(places, genuine, valid, output / RUN, weight), output / CONFIG)
+            config = self.config(places, languages, genuine, valid, output / RUN, weight)
+            save(config, output / CONFIG)
         return told, in_words(written, job)
 
     def weight(self, genuine: tuple[Path | None, Path | None], synthetic: int) -> float:
@@ -268,12 +271,15 @@ class _Work:
     def config(
         self,
         synthetic: tuple[Path, Path] | None,
+        languages: tuple[str, str] | None,
         genuine: tuple[Path | None, Path | None],
         valid: ValidFlags,
         run_dir: Path,
         weight: float = 1.0,
     ) -> "RunConfig":
         """Return a configuration that trains on the ``synthetic`` pairs, after the genuine ones if they are known.
+
+        ``languages`` are those of the synthetic pairs.
 
         Raises:
             ConfigError: a tag or weight that the configuration does not take, or half of the validation text.
@@ -288,13 +294,13 @@ class _Work:
             "corpus.target": tuple(str(target) for _, target in known),
             **valid.to_overrides(),
         }
-        if synthetic is not None:
+        if languages is not None:
             others = len(known) - 1
             chosen |= {
                 "corpus.weights": ",".join(["1"] * others + [f"{weight:g}"]),
                 "corpus.tags": ",".join([""] * others + [self.back.tag]),
-                "corpus.source_lang": synthetic[0].suffix.removeprefix("."),
-                "corpus.target_lang": synthetic[1].suffix.removeprefix("."),
+                "corpus.source_lang": languages[0],
+                "corpus.target_lang": languages[1],
             }
         asked, mixed = self.asked(), load_config(None, chosen)
         corpus = mixed.corpus.model_copy(update={"noise": asked.corpus.noise})
@@ -399,7 +405,8 @@ def _what_decides(work: _Work, rounds: "Rounds", valid: ValidFlags) -> dict[str,
     from interlingua.cli_synthetic import RUN
 
     forward, mono_source = rounds.forward, work.back.mono_source
-    genuine = work.config(None, (forward.source, forward.target), valid, rounds.output / RUN)
+    pairs = (forward.source, forward.target)
+    genuine = work.config(None, None, pairs, valid, rounds.output / RUN)
     texts = (forward.mono, mono_source, *forward.named.values())
     return {
         "reverse_model": str(rounds.reverse_model),
@@ -457,11 +464,12 @@ def _tell_what_is_left(
     first, pace = cost.lines if waiting else 0, cost.seconds / max(cost.lines, 1)
     with TemporaryDirectory() as scratch:
         genuine = (side.source, side.target)
-        written = sides_in(Path(scratch), "stand-in", *_languages(reads, writes, genuine))
+        languages = _languages(reads, writes, genuine)
+        written = sides_in(Path(scratch), "stand-in", *languages)
         stand_in(side, *written)
         kept = work.keep.keep * count_lines(side.mono)
         weight = work.weight(genuine, round(kept))
-        config = work.config(written, genuine, _valid_of(side), place / RUN, weight)
+        config = work.config(written, languages, genuine, _valid_of(side), place / RUN, weight)
         share = work.keep.keep * weight
         words, seconds = tell_cost(rounds, config, share, left, first, pace)
     note(words)
@@ -474,13 +482,10 @@ def _languages(
     """Return the languages of the pairs, which a model that reads the second and writes the first makes; if it names none, those of
     the genuine pairs.
     """
+    from interlingua.cli_synthetic import languages_of
     from interlingua.corpus.formats import UNNAMED
-    from interlingua.corpus.parallel import language_of
 
-    if (reads, writes) != UNNAMED:
-        return writes, reads
-    source, target = (language_of(path) if path is not None else None for path in genuine)
-    return (source, target) if source and target and source != target else UNNAMED
+    return (writes, reads) if (reads, writes) != UNNAMED else languages_of(*genuine)
 
 
 def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:

@@ -79,6 +79,7 @@ def distill(
         check_output,
         describe,
         in_words,
+        languages_of,
         make_corpus,
         open_for,
         recipe_of,
@@ -87,6 +88,7 @@ def distill(
         sides_in,
         width_of,
     )
+    from interlingua.corpus.formats import UNNAMED
     from interlingua.training.synthetic import SyntheticCorpus
 
     refuse_unequal(valid.valid_source, valid.valid_target)
@@ -96,6 +98,8 @@ def distill(
     translator = open_for(recipe, source)
     languages = translator.source_lang, translator.target_lang
     check_languages(teacher[0], *languages, source, target)
+    if languages == UNNAMED:
+        languages = languages_of(source, target)
     places = sides_in(output, STEM, *languages)
     job = SyntheticCorpus(
         text=source,
@@ -110,7 +114,7 @@ def distill(
         min_score=keep.min_score,
         held_out=tuple(filter(None, (valid.valid_source, *keep.held_out))),
     )
-    config = _student(job, how, valid, width_of(teacher[0]), output)
+    config = _student(job, languages, how, valid, width_of(teacher[0]), output)
     check_output(output, STEM, CONFIG, read)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
@@ -141,6 +145,7 @@ def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> dic
 
 def _student(
     job: "SyntheticCorpus",
+    languages: tuple[str, str],
     how: DistillFlags,
     valid: ValidFlags,
     teacher_width: int,
@@ -163,8 +168,8 @@ def _student(
         "run_dir": str(output / RUN),
         "corpus.source": str(job.source),
         "corpus.target": str(job.target),
-        "corpus.source_lang": job.source.suffix.removeprefix("."),
-        "corpus.target_lang": job.target.suffix.removeprefix("."),
+        "corpus.source_lang": languages[0],
+        "corpus.target_lang": languages[1],
         "model.encoder_layers": encoder,
         "model.decoder_layers": decoder,
         "model.d_model": str(width),

@@ -17,7 +17,7 @@ from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, Syntheti
 from interlingua.cli_streams import note, print_json
 from interlingua.config import RunConfig
 from interlingua.config_files import save_config
-from interlingua.corpus.formats import count_pairs
+from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
@@ -36,6 +36,7 @@ __all__ = [
     "check_output",
     "describe",
     "in_words",
+    "languages_of",
     "make_corpus",
     "measure_cost",
     "open_for",
@@ -141,6 +142,12 @@ def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tup
     """Return where the two sides of a corpus go; their suffixes are the languages, which may be the same."""
     names = (stem, stem) if source_lang != target_lang else (f"{stem}.source", f"{stem}.target")
     return output / f"{names[0]}.{source_lang}", output / f"{names[1]}.{target_lang}"
+
+
+def languages_of(source: Path | None, target: Path | None) -> tuple[str, str]:
+    """Return the two languages that the names of a corpus tell, or ``UNNAMED``."""
+    first, second = (language_of(path) if path is not None else None for path in (source, target))
+    return (first, second) if first and second and first != second else UNNAMED
 
 
 def refuse_empty(text: Path) -> None:

@@ -152,12 +152,16 @@ def test_a_model_that_training_begins_with_keeps_its_own_settings(capsys: Captur
     assert "beam_size" in load_config(Path("more/train.toml")).decoding.model_fields_set
 
 
-def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys: Capture) -> None:
+def name_languages(source: str, target: str) -> None:
+    """Have the golden model say that it reads and writes these."""
     config = json.loads(Path("model/config.json").read_text())
-    Path("model/config.json").write_text(
-        json.dumps(config | {"source_lang": "source", "target_lang": "target"})
-    )
+    config |= {"source_lang": source, "target_lang": target}
+    Path("model/config.json").write_text(json.dumps(config))
     write_manifest(Path("model"))
+
+
+def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys: Capture) -> None:
+    name_languages("source", "target")
     names = {"reverse": "ro", "digits": "en"}
     for name in ("train", "valid"):
         for before, after in names.items():
@@ -177,6 +181,23 @@ def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys
     assert Path("other/back-translated.target").read_text().splitlines()[0] in LINES
     run(command.replace("--output more", "--output other"), capsys)  # whose pairs name them
     assert Path("other/back-translated.en").is_file()
+    Path("mono.ro").write_text("".join(f"{line[::-1]}\n" for line in LINES))
+    run(f"{DISTILL} --target mono.ro".replace(".digits", ".en"), capsys)
+    corpus = load_config(Path("small/student.toml")).corpus
+    assert (corpus.source_lang, corpus.target_lang) == ("en", "ro")
+    assert Path("small/distilled.ro").is_file()
+
+
+def test_codes_of_languages_may_hold_dots(capsys: Capture) -> None:
+    name_languages("zh.Hant", "yue.Hant")
+    run(BACK, capsys)
+    run(DISTILL, capsys)
+    for config, names in (
+        ("more/train.toml", ("yue.Hant", "zh.Hant")),
+        ("small/student.toml", ("zh.Hant", "yue.Hant")),
+    ):
+        corpus = load_config(Path(config)).corpus
+        assert (corpus.source_lang, corpus.target_lang) == names
 
 
 @pytest.mark.parametrize(("command", "place"), [(BACK, "more"), (DISTILL, "small")])
@@ -620,10 +641,7 @@ def test_a_model_of_other_languages_or_the_other_direction_is_refused(
 
 
 def test_a_model_of_one_language_writes_a_corpus_of_it(capsys: Capture) -> None:
-    told = json.loads(Path("model/config.json").read_text())
-    told["source_lang"] = told["target_lang"] = "digits"
-    Path("model/config.json").write_text(json.dumps(told))
-    write_manifest(Path("model"))
+    name_languages("digits", "digits")
     run(f"{DISTILL} --keep 1", capsys)
     back = "back-translate model --mono mono.digits --output more --threads 1 --keep 1"
     run(f"{back} --source train.digits --target train.reverse", capsys)
