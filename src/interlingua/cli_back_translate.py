@@ -211,6 +211,7 @@ class _Work:
             in_words,
             make_corpus,
             open_for,
+            refuse_other_pairs,
             save_run,
             sides_in,
             write_run,
@@ -238,14 +239,13 @@ class _Work:
         self.config(places, languages, genuine, valid, output / RUN)
         read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
         check_output(output, STEM, CONFIG, read)
+        drawn = {} if back.method == "beam" else {"seed": back.seed}
+        refuse_other_pairs(output, job, method=back.method, **drawn)
         written = make_corpus(recipe, translator, job, keep)
         if written is None:
             return None
         weight = self.weight(genuine, written.pairs)
-        drawn = {} if back.method == "beam" else {"seed": back.seed}
-        told = describe(
-            written, job, recipe, output, method=back.method, tag=back.tag, weight=weight, **drawn
-        )
+        saved = None
         if genuine[0] is not None:
             if back.weight is None and weight < 1.0:
                 note(
@@ -253,7 +253,18 @@ class _Work:
                 )
             save = save_run if back.iterations is None else write_run  # rounds train it themselves
             config = self.config(places, languages, genuine, valid, output / RUN, weight)
-            save(config, output / CONFIG)
+            saved = save(config, output / CONFIG)
+        told = describe(
+            written,
+            job,
+            recipe,
+            output,
+            saved,
+            method=back.method,
+            tag=back.tag,
+            weight=weight,
+            **drawn,
+        )
         return told, in_words(written, job)
 
     def weight(self, genuine: tuple[Path | None, Path | None], synthetic: int) -> float:

@@ -83,6 +83,7 @@ def distill(
         make_corpus,
         open_for,
         recipe_of,
+        refuse_other_pairs,
         refuse_unequal,
         save_run,
         sides_in,
@@ -116,11 +117,12 @@ def distill(
     )
     config = _student(job, languages, how, valid, width_of(teacher[0]), output)
     check_output(output, STEM, CONFIG, read)
+    refuse_other_pairs(output, job, nearness=how.nearness)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
         return
-    told = describe(written, job, recipe, output, nearness=how.nearness, student=how.student)
-    save_run(config, output / CONFIG)
+    saved = save_run(config, output / CONFIG)
+    told = describe(written, job, recipe, output, saved, nearness=how.nearness, student=how.student)
     print_json(told) if keep.json else say(in_words(written, job))
 
 

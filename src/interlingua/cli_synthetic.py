@@ -1,5 +1,6 @@
 """What ``back-translate`` and ``distill`` share: a text translated part by part, its cost told before, and its filter."""
 
+import hashlib
 import json
 import re
 import shlex
@@ -16,7 +17,7 @@ from interlingua.cli_bulk import translate_files, waiting_parts
 from interlingua.cli_flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
 from interlingua.cli_streams import note, print_json
 from interlingua.config import RunConfig
-from interlingua.config_files import save_config
+from interlingua.config_files import save_config, write_config
 from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.languages import language_code, language_named
@@ -27,6 +28,7 @@ from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
 from interlingua.requests.request import TranslateOptions
 from interlingua.training.progress import in_words as duration
+from interlingua.training.run_folder import RunFolder
 from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
 from interlingua.translator import Translator
 
@@ -43,6 +45,7 @@ __all__ = [
     "recipe_of",
     "refuse_empty",
     "refuse_foreign",
+    "refuse_other_pairs",
     "refuse_unequal",
     "refuse_unreadable",
     "save_run",
@@ -181,6 +184,45 @@ def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
             )
 
 
+def refuse_other_pairs(output: Path, job: SyntheticCorpus, **settings: Any) -> None:
+    """Refuse to choose other pairs than a training that has begun in ``output`` reads.
+
+    Args:
+        output: the folder, with the report of the pairs that are there.
+        job: what is asked for.
+        settings: more that decides which pairs there are, by the names of the report.
+
+    Raises:
+        ConfigError: it says what differs.
+    """
+    run, before = output / RUN, _reported(output)
+    if not RunFolder(run).has_checkpoints():
+        return
+    for name, value in {**_filter_of(job), **settings}.items():
+        if name in before and before[name] != value:
+            raise ConfigError(
+                f"{run}: learns from pairs that were made with {name} = {before[name]}, not {value}; go on like that, "
+                "rename or remove that folder, or give another --output"
+            )
+
+
+def _filter_of(job: SyntheticCorpus) -> dict[str, Any]:
+    return {
+        "keep": job.keep,
+        "min_score": job.min_score,
+        "held_out": list(map(str, job.held_out)),
+    }
+
+
+def _reported(output: Path) -> dict[str, Any]:
+    """Return what the report of a folder tells; nothing where there is none that can be read."""
+    try:
+        told = json.loads((output / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
 def check_languages(model: Path, reads: str, writes: str, text: Path, other: Path | None) -> None:
     """Refuse a model that translates in another direction than the names of the files tell.
 
@@ -299,19 +341,44 @@ def in_words(written: Written, job: SyntheticCorpus) -> str:
     )
 
 
-def save_run(config: RunConfig, path: Path) -> None:
-    """Write a configuration that ``train`` takes, and say so."""
-    write_run(config, path)
+def save_run(config: RunConfig, path: Path) -> str | None:
+    """Do what ``write_run`` does, and say what comes next."""
+    written = write_run(config, path)
     note(f"next: interlingua train {shlex.quote(str(path))}")
+    return written
 
 
-def write_run(config: RunConfig, path: Path) -> None:
-    """Write a configuration that ``train`` takes; what a model that it begins with decides is left open."""
-    save_config(config, path, whole=not config.start.begins_with_a_model)
+def write_run(config: RunConfig, path: Path) -> str | None:
+    """Write a configuration that ``train`` takes, unless somebody changed the one that is there.
+
+    What a model that it begins with decides is left open.
+
+    Returns:
+        The SHA-256 of what was written, for the report beside it, by which the next call knows a change; None if nothing was.
+    """
+    whole = not config.start.begins_with_a_model
+    now = _sha256(write_config(config, whole=whole).encode())
+    own = (now, _reported(path.parent).get("config_sha256"))
+    if path.is_file() and _sha256(path.read_bytes()) not in own:
+        note(
+            f"{path}: is not as this command wrote it, and stays; remove it to have it written anew"
+        )
+        return None
+    save_config(config, path, whole=whole)
+    return now
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def describe(
-    written: Written, job: SyntheticCorpus, recipe: Recipe, output: Path, **settings: Any
+    written: Written,
+    job: SyntheticCorpus,
+    recipe: Recipe,
+    output: Path,
+    config_sha256: str | None,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Keep in ``report.json`` what the corpus came to and how it was made, and return it."""
     options = {name: value for name, value in recipe.options.items() if value is not None}
@@ -321,11 +388,10 @@ def describe(
         "target": str(job.target),
         "models": [str(model) for model in (recipe.model, *recipe.ensemble)],
         "text": str(job.text),
-        "keep": job.keep,
-        "min_score": job.min_score,
-        "held_out": list(map(str, job.held_out)),
+        **_filter_of(job),
         "options": options,
         **settings,
+        "config_sha256": config_sha256 or _reported(output).get("config_sha256"),
     }
     write_text(output / REPORT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     return told

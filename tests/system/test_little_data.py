@@ -541,7 +541,58 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     flags = "--training.threads 1 --training.steps 2 --valid-source valid.digits --valid-target valid.reverse"
     run(f"train small/student.toml {flags} --training.validate-sentences 2", capsys)
     assert Path("small/run/model/config.json").is_file()
-    assert "80 of 80 lines" in run(f"{DISTILL} --target mono.reverse --n-best 4", capsys)[1]
+    again = f"{DISTILL} --target mono.reverse --n-best 4"
+    assert main(again.split()) == 2
+    assert (
+        "small/run: learns from pairs that were made with keep = 1.0, not 0.95"
+        in capsys.readouterr().err
+    )
+    assert "80 of 80 lines" in run(f"{again} --keep 1", capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--keep 0.5", "keep = 0.95, not 0.5"),
+        ("--min-score -9", "min_score = None, not -9.0"),
+        ("--held-out test.digits", "held_out = ['valid.digits'], not"),
+        ("--method noised-beam", "method = beam, not noised-beam"),
+    ],
+)
+def test_pairs_are_not_made_anew_under_a_training_that_reads_them(
+    flags: str, told: str, capsys: Capture
+) -> None:
+    Path("test.digits").write_text(f"{LINES[0]}\n")
+    run(BACK, capsys)
+    Path("more/run/checkpoints/step-3").mkdir(parents=True)
+    before = {path: path.stat().st_mtime_ns for path in Path("more").iterdir()}
+    assert main([*BACK.split(), *flags.split()]) == 2
+    assert f"more/run: learns from pairs that were made with {told}" in capsys.readouterr().err
+    assert before == {path: path.stat().st_mtime_ns for path in Path("more").iterdir()}
+    run(BACK, capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "config", "other"),
+    [
+        (BACK, "more/train.toml", "--weight 2"),
+        (DISTILL, "small/student.toml", "--student 12-1"),
+    ],
+)
+def test_a_configuration_that_somebody_changed_stays(
+    command: str, config: str, other: str, capsys: Capture
+) -> None:
+    path = Path(config)
+    run(command, capsys)
+    assert "stays" not in run(f"{command} {other}", capsys)[1]
+    path.write_text(f"{path.read_text()}# mine\n")
+    for _ in range(2):
+        err = run(command, capsys)[1]
+        assert f"{config}: is not as this command wrote it, and stays" in err
+        assert path.read_text().endswith("# mine\n")
+    path.unlink()
+    assert "stays" not in run(command, capsys)[1]
+    assert path.is_file()
 
 
 def test_a_beam_is_wide_enough_for_its_candidates(capsys: Capture) -> None:
