@@ -24,8 +24,9 @@ from interlingua.config_files import load_config
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
 from interlingua.corpus.lines import count_lines, read_blocks, write_lines
-from interlingua.errors import ConfigError, OutputError
+from interlingua.errors import ConfigError, OutputError, TrainingError
 from interlingua.files import write_text
+from interlingua.training.loop import WAY_OUT
 from interlingua.training.plan import plan
 from interlingua.training.progress import in_words as duration
 from interlingua.training.run import TrainResult, train
@@ -261,6 +262,7 @@ def train_in_turn(
 
     Raises:
         OutputError: the folder cannot be written.
+        TrainingError: a training cannot go on; the message says how, as these rounds keep to the settings that they were begun with.
     """
     left, before = rounds.left(done), len(done)
     started = time.monotonic()
@@ -273,12 +275,25 @@ def train_in_turn(
         settings = make(rounds.writer(number, role, run), side, place)
         begun = {"round": number, "model": role, **filtered, "run": str(place / run)}
         _keep(rounds, told, done, begun)
-        result = train(load_config(settings))
+        try:
+            result = train(load_config(settings))
+        except TrainingError as error:
+            raise TrainingError(str(error).replace(WAY_OUT, _way_out(settings))) from error
         if result.signal is not None:
             return exit_status_of(result)
         done.append(begun | _figures(result))
         _keep(rounds, told, done, None)
     return 0
+
+
+def _way_out(settings: Path) -> str:
+    """Say what to do where the weights of a training are spoilt; ``loop.WAY_OUT`` would be refused here."""
+    command = f"interlingua train {shlex.quote(str(settings))}"
+    return (
+        f"Finish this training by hand with a lower rate than it chose: {command} --training.peak-learning-rate RATE; it resumes from "
+        "the last checkpoint. Then run this command again. If that ends the same way, its weights are spoilt: delete the newest folder in the "
+        "run's checkpoints, and it resumes from the one before, or add --fresh to that command"
+    )
 
 
 def _keep(

@@ -49,9 +49,11 @@ SMALLER_BATCHES = {
         "take smaller batches (--batching.batch-tokens; with --fresh, if the run has begun)",
     ),
     **dict.fromkeys(
-        ("translate", "evaluate", "distill", "back-translate"),
+        ("translate", "evaluate", "distill"),
         "take smaller batches (--batch-tokens)",
     ),
+    "back-translate": "where it translated take smaller batches (--batch-tokens), where it trained finish that by hand (interlingua "
+    "train ITS/train.toml --fresh --batching.batch-tokens N) and run this command again",
 }
 """What to do where memory is too small, by the commands that have a flag for it."""
 

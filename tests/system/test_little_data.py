@@ -22,10 +22,11 @@ from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, TrainingError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
+from interlingua.training.loop import WAY_OUT
 from interlingua.translator import Translator
 
 Capture = pytest.CaptureFixture[str]
@@ -391,6 +392,29 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
         assert told in capsys.readouterr().err
     run(f"{turns} --batch-tokens 500 --dry-run", capsys)  # of the machine, not of what comes out
     assert synthetic.stat().st_mtime_ns == before
+
+
+def test_a_training_that_diverged_is_finished_by_hand(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverge(_: RunConfig) -> object:
+        raise TrainingError(
+            f"step 3: the loss is nan; the weights were left as they were. {WAY_OUT}"
+        )
+
+    turns = f"{BACK} --iterations 1 --keep 1 {TINY}"
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_rounds, "train", diverge)
+        assert main(turns.split()) == 7
+    err = capsys.readouterr().err
+    assert "same command again" not in err
+    told = re.search(r"interlingua (train \S+ --training\.peak-learning-rate) RATE", err)
+    assert told is not None
+    run(f"{told[1]} 0.0001", capsys)
+    out = run(turns, capsys)[0]
+    assert "round 1, forward: validation chrF" in out
+    settings = load_config(Path("more/round-1/forward/run/config.toml")).training
+    assert settings.peak_learning_rate == 0.0001
 
 
 def test_a_text_that_nothing_has_read_can_be_another_in_a_longer_chain(
