@@ -24,6 +24,7 @@ from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import direction_of_text
+from interlingua.directions import in_words as trained
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
 from interlingua.requests.request import TranslateOptions
@@ -97,14 +98,25 @@ def open_for(recipe: Recipe, text: Path) -> Translator:
     known, target = translator.directions, translator.target_lang
     if not known or recipe.to not in (None, target):
         return translator
-    named = language_named(text, {each.source for each in known})
+    named = language_named(text, {target, *(each.source for each in known)})
     found = direction_of_text(known, recipe.to, named)
-    if found is None or found not in known:
-        into = " or ".join(str(each) for each in known if each.target == target)
-        raise ConfigError(
-            f"{text}: its name does not tell which language {recipe.model} is to read; say both languages: --to {into}"
+    if found in known:
+        return translator.towards(found)
+    both = "say both languages: --to " + " or ".join(
+        str(each) for each in known if each.target == target
+    )
+    if found is not None:
+        told = (
+            f"its name tells {found.source}, and {recipe.model} was trained on {trained(known)}; --to {found} asks for {found} all the "
+            f"same (zero-shot), or if the text is in another language, {both}"
         )
-    return translator.towards(found)
+    elif named == target:
+        told = (
+            f"its name tells {target}, the language to translate into; give another text, or {both}"
+        )
+    else:
+        told = f"its name does not tell which language {recipe.model} is to read; {both}"
+    raise ConfigError(f"{text}: {told}")
 
 
 def check_flags(flags: SyntheticFlags) -> None:

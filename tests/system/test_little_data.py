@@ -667,6 +667,39 @@ def test_a_model_of_several_pairs_files_text_under_the_language_of_its_name(
     assert "1 training to go" in run(f"back-translate {several} --mono mono.fr {rounds}", capsys)[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "to", "told"),
+    [
+        (
+            "mono.fr",
+            "de",
+            "its name tells fr, and several was trained on de-en, fr-en, en-de; --to fr-de asks for fr-de all the same (zero-shot), or if the "
+            "text is in another language, say both languages: --to en-de",
+        ),
+        (
+            "mono.eng",
+            "en",
+            "its name tells en, the language to translate into; give another text, or say both languages: --to de-en or fr-en",
+        ),
+    ],
+)
+def test_a_name_that_tells_another_pair_than_the_model_knows_is_taken_at_its_word(
+    several: Path, name: str, to: str, told: str, capsys: Capture
+) -> None:
+    shutil.copy("mono.txt", name)
+    command = f"distill {several} --source {name} --output o --threads 1 --keep 1 --to"
+    assert main(f"{command} {to}".split()) == 2
+    assert f"{name}: {told}\n" in capsys.readouterr().err
+    run(f"{command} fr-de", capsys)
+    assert Path("o/distilled.de").is_file()
+
+
+def test_a_name_may_tell_a_language_by_three_letters(several: Path, capsys: Capture) -> None:
+    shutil.copy("mono.txt", "mono.fra")
+    run(f"distill {several} --source mono.fra --output o --threads 1 --keep 1 --to en", capsys)
+    assert Path("o/distilled.fr").is_file()
+
+
 @pytest.mark.parametrize("name", ["mono.it", "mono.txt"])
 def test_a_model_of_several_pairs_asks_where_a_name_tells_none_of_them(
     several: Path, name: str, capsys: Capture

@@ -88,9 +88,17 @@ def language_code(code: str | None) -> str | None:
 
 
 def language_named(path: Path, known: Collection[str]) -> str | None:
-    """Return the language that the name of a file tells: one of ``known``, or any other that there is; ``text.txt`` tells none."""
+    """Return the language that the name of a file tells: one of ``known``, or any other that there is; ``text.txt`` tells none.
+
+    It is written as in ``known``: ``text.ron`` tells ``ro`` there.
+    """
     suffix = language_of(path)
-    return suffix if suffix in known or language_code(suffix) else None
+    if suffix is None or suffix in known:
+        return suffix
+    alike = {each for each in known if two_letters(each) == two_letters(suffix)}
+    if len(alike) == 1:
+        return alike.pop()
+    return suffix if language_code(suffix) else None
 
 
 def examine_languages(source: Path, target: Path) -> Languages:
