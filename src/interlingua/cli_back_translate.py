@@ -95,7 +95,7 @@ def back_translate(
         output: folder for the corpus.
         to: language to translate into, of a model of several pairs (en), or both languages (ro-en).
     """
-    from interlingua.cli_synthetic import check_flags, refuse_unequal
+    from interlingua.cli_synthetic import check_flags, refuse_damaged, refuse_unequal
 
     _check(back)
     check_flags(keep)
@@ -105,6 +105,7 @@ def back_translate(
         refuse_missing_text(path)
     refuse_unequal(back.source, back.target)
     refuse_unequal(valid.valid_source, valid.valid_target)
+    refuse_damaged(keep.held_out)
     work = _Work(back, search, keep, machine, to)
     if back.iterations is not None:
         return _in_turn(work, reverse_model, mono, output, valid)

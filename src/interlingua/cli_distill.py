@@ -83,6 +83,7 @@ def distill(
         make_corpus,
         open_for,
         recipe_of,
+        refuse_damaged,
         refuse_other_pairs,
         refuse_unequal,
         save_run,
@@ -93,6 +94,7 @@ def distill(
     from interlingua.training.synthetic import SyntheticCorpus
 
     refuse_unequal(valid.valid_source, valid.valid_target)
+    refuse_damaged(keep.held_out)
     if len(teacher) > 1 and search.dtype != "auto":
         raise ConfigError("several teachers go without --dtype; leave it out")
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)

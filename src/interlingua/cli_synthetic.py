@@ -22,6 +22,7 @@ from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.languages import language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
+from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import direction_of_text
 from interlingua.directions import in_words as trained
@@ -44,6 +45,7 @@ __all__ = [
     "measure_cost",
     "open_for",
     "recipe_of",
+    "refuse_damaged",
     "refuse_empty",
     "refuse_foreign",
     "refuse_other_pairs",
@@ -176,6 +178,14 @@ def refuse_unreadable(text: Path) -> None:
     refuse_empty(text)
     for _ in read_blocks(text, BLOCK_LINES):
         pass
+
+
+def refuse_damaged(texts: Sequence[Path]) -> None:
+    """Raise a CorpusError for a text, which may be compressed, that cannot be read to its end, before work is done."""
+    for text in texts:
+        with PackedFile(text) as file:
+            for _ in file.lines():
+                pass
 
 
 def refuse_unequal(source: Path | None, target: Path | None) -> None:

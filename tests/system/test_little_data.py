@@ -501,6 +501,15 @@ def test_a_test_set_is_not_learnt(command: str, capsys: Capture) -> None:
     assert json.loads((place / "report.json").read_text())["dropped"]["held out"] == 7
     assert main(f"{command} --held-out none.digits".split()) == 3
     assert "none.digits" in capsys.readouterr().err
+    for content, told in ((b"1 2\n\xff\n", "line 2"), (gzip.compress(b"1 2\n")[:-9], "cut off")):
+        Path("damaged.digits").write_bytes(content)
+        output = "--output fresh --held-out damaged.digits"
+        assert main(re.sub(r"--output \S+", output, command).split()) == 3
+        err = capsys.readouterr().err
+        assert "damaged.digits" in err
+        assert told in err
+        assert "lines to translate" not in err
+        assert not Path("fresh").exists()
 
 
 @pytest.mark.parametrize("validated", [True, False])
