@@ -155,7 +155,7 @@ def evaluate(
     from interlingua.cli_evaluate import evaluate_models
 
     sources, references = read_aligned(source, reference, score.output or "-")
-    say(evaluate_models(model, sources, references, score, search, machine, to, source))
+    evaluate_models(model, sources, references, score, search, machine, to, source)
 
 
 def inspect(

@@ -76,11 +76,14 @@ def compare(
         table = compare_systems(
             systems, test_sets, metrics, segment_metrics=programs, target_lang=target_lang
         )
+        # Told first: where the disk is full by now, page or LaTeX cannot take their places.
+        say(table.to_json() if json else table.to_text())
         if write_page:
             write_page(_page(table, systems, test_sets, target_lang))
         if write_latex:
             write_latex(table.to_latex())
-    say(table.to_json() if json else table.to_text())
+    if table.failures:
+        raise ConfigError("; ".join(table.failures))
 
 
 @dataclass(frozen=True, slots=True)

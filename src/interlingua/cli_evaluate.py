@@ -8,7 +8,7 @@ from pathlib import Path
 
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
 from interlingua.cli_marks import note_marks, note_zero_shot
-from interlingua.cli_streams import one_line, open_output
+from interlingua.cli_streams import one_line, open_output, say
 from interlingua.corpus.languages import language_named
 from interlingua.directions import direction_of_text
 from interlingua.errors import ConfigError
@@ -37,10 +37,11 @@ def evaluate_models(
     machine: MachineFlags,
     to: str | None = None,
     text: Path | None = None,
-) -> str:
-    """Return the report on one model, or the mean and spread of several, as ``score.format`` wants it.
+) -> None:
+    """Print the report on one model, or the mean and spread of several, as ``score.format`` wants it.
 
-    ``text`` is where the sources were read; its name tells their language to a model of several pairs.
+    ``text`` is where the sources were read; its name tells their language to a model of several pairs. A program that fails after
+    the translations is left out of the report, and told when that is printed.
 
     Raises:
         ConfigError: no model, an unknown metric, a program that fails, or flags that need a single model or reference.
@@ -79,13 +80,19 @@ def evaluate_models(
         for each in translated
     ]
     others = [baseline] if baseline else []
+    failures = []
     for program in programs:
-        reports = [
-            _add_score(program, report, sources, [each.lines, *others], references[0])
-            for report, each in zip(reports, translated, strict=True)
-        ]
+        try:
+            reports = [
+                _add_score(program, report, sources, [each.lines, *others], references[0])
+                for report, each in zip(reports, translated, strict=True)
+            ]
+        except ConfigError as error:
+            failures.append(f"{error}; {program.name} is left out")
     report = reports[0] if len(reports) == 1 else summarise_runs(reports)
-    return _write(report, "json" if score.json else score.format)
+    say(_write(report, "json" if score.json else score.format))
+    if failures:
+        raise ConfigError("; ".join(failures))
 
 
 def _ignore(_: str) -> None:

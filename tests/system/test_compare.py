@@ -1,5 +1,6 @@
 """Comparing systems through the real command: what is refused, the table, the LaTeX, the page, other programs' metrics."""
 
+import errno
 import html
 import json
 import os
@@ -291,6 +292,53 @@ def test_a_program_that_gives_something_else_is_refused(
     command = program("p.py", text)
     assert main(["compare", "worse", "better", *TEST, "--metric-command", command]) == 2
     assert told in capsys.readouterr().err
+
+
+LOST = """
+lines = list(sys.stdin)
+if len(lines) > 1:
+    sys.exit(3)
+print(1)
+"""
+
+
+def test_a_program_that_fails_later_takes_no_other_figure_with_it(
+    capsys: Capture, digits: list[str]
+) -> None:
+    write("one.en", SOURCES[:1])
+    write("one.de", REFERENCES[:1])
+    shutil.copytree(GOLDEN, "model")
+    failing = ("--metric-command", f"lost={program('lost.py', LOST)}")
+    also = ("--metric-command", f"exact={program('exact.py', EXACT)}")
+    words = ["worse", "better", *TEST, *failing, *also, "--output", "page.html", "--latex", "t.tex"]
+    two_sets = ["--source", "one.en", *TEST[:2], "--reference", "one.de", *TEST[2:]]
+    for command in (
+        ["compare", *words],
+        ["compare", "x=model", "y=model", *two_sets, *failing, *also],
+        [*digits, *failing, *also],
+        [digits[0], str(GOLDEN), *digits[1:], *failing, *also],
+    ):
+        capsys.readouterr()
+        assert main(command) == 2
+        printed = capsys.readouterr()
+        assert "BLEU" in printed.out
+        assert "exact" in printed.out
+        assert "lost" not in printed.out
+        assert printed.err.splitlines()[-1].endswith("stands above; lost is left out")
+    assert "exact" in Path("page.html").read_text()
+    assert "exact" in Path("t.tex").read_text()
+
+
+def test_the_table_is_told_where_the_page_cannot_take_its_place(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    capsys.readouterr()
+    assert main(["compare", "worse", "better", *TEST, "--output", "page.html"]) == 6
+    assert "better" in capsys.readouterr().out
 
 
 def test_a_program_that_fails_does_so_before_anything_is_translated(capsys: Capture) -> None:

@@ -148,13 +148,19 @@ class CometScore:
         self, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
     ) -> list[float]:
         """Return one number a sentence; see :class:`SegmentMetric`."""
-        with tempfile.TemporaryDirectory() as folder:
-            names = []
-            for name, lines in (("s", sources), ("t", outputs), ("r", references)):
-                path = Path(folder, f"{name}.txt")
-                path.write_text("".join(f"{_one_cell(line)}\n" for line in lines), encoding="utf-8")
-                names += [f"-{name}", str(path)]
-            written = _run(["comet-score", *names, *self.arguments], "")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                names = []
+                for name, lines in (("s", sources), ("t", outputs), ("r", references)):
+                    path = Path(folder, f"{name}.txt")
+                    text = "".join(f"{_one_cell(line)}\n" for line in lines)
+                    path.write_text(text, encoding="utf-8")
+                    names += [f"-{name}", str(path)]
+                written = _run(["comet-score", *names, *self.arguments], "")
+        except OSError as error:
+            raise ConfigError(
+                f"comet-score: its text cannot be written to a temporary file ({error.strerror or error}); free some space"
+            ) from error
         found = {int(match[1]): match[2] for match in _SEGMENT.finditer(written)}
         if sorted(found) != list(range(len(sources))):
             raise ConfigError(

@@ -18,7 +18,7 @@ from statistics import fmean, stdev, variance
 
 import numpy as np
 
-from interlingua.errors import CorpusError
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.evaluation.bootstrap import (
     FEWEST_SENTENCES,
     TOO_FEW,
@@ -111,6 +111,8 @@ class SystemsTable:
     sentences: tuple[int, ...]
     figures: tuple[Figure, ...]
     seeds: tuple[int, ...]
+    failures: tuple[str, ...] = ()
+    """Of each program that failed, and whose figures are left out, why it did."""
 
     def to_text(self) -> str:
         """Write an aligned table and what its marks mean."""
@@ -236,25 +238,32 @@ def compare_systems(
 ) -> SystemsTable:
     """Score every system on every test set, and compare each with the first.
 
+    A program that fails is left out, and told in ``failures``: what was translated for hours, and our own figures, are not to be lost.
+
     Raises:
-        ConfigError: a metric or tokenization that does not exist or is not installed; a program that fails.
+        ConfigError: a metric or tokenization that does not exist or is not installed.
         CorpusError: nothing to score, or outputs of another length than the test set.
     """
     tokenize = choose_tokenizer(target_lang)
     figures: list[Figure] = []
+    failures: dict[str, str] = {}
     for number, test_set in enumerate(test_sets):
-        every = [[seed[number] for seed in system.outputs] for system in systems]
+        outputs = [seed[number] for system in systems for seed in system.outputs]
         for system in systems:
             _check_length(system, number, test_set)
         for name in check_metrics(metrics, tokenize):
             metric = build_metric(name, [test_set.references], tokenize)
-            resampled = resample(metric, [e for seeds in every for e in seeds])
+            resampled = resample(metric, outputs)
             made = str(metric.get_signature())
             figures += _figures(systems, test_set, resampled, made)
-        for other in segment_metrics:
-            outputs = [seed for seeds in every for seed in seeds]
-            resampled = resample_segments(other, test_set.sources, outputs, test_set.references)
+        for other in (each for each in segment_metrics if each.name not in failures):
+            try:
+                resampled = resample_segments(other, test_set.sources, outputs, test_set.references)
+            except ConfigError as error:
+                failures[other.name] = f"{error}; {other.name} is left out"
+                continue
             figures += _figures(systems, test_set, resampled, other.signature)
+    figures = [each for each in figures if each.metric not in failures]
     order = {system.name: place for place, system in enumerate(systems)}
     return SystemsTable(
         systems=tuple(system.name for system in systems),
@@ -262,6 +271,7 @@ def compare_systems(
         sentences=tuple(len(each.references) for each in test_sets),
         figures=tuple(sorted(figures, key=lambda each: order[each.system])),
         seeds=tuple(len(system.outputs) for system in systems),
+        failures=tuple(failures.values()),
     )
 
 
