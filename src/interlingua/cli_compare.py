@@ -59,6 +59,7 @@ def compare(
     refuse_to_write_over(
         [*source, *reference, *(path for each in named for path in each.paths)], written
     )
+    from interlingua.checkpoints.model_folder import check_model_folder
     from interlingua.evaluation.external import read_metrics, try_out
     from interlingua.evaluation.systems import compare_systems
 
@@ -67,6 +68,8 @@ def compare(
     are_files = not any(path.is_dir() for each in named for path in each.paths)
     by_name = _language_of(reference) if are_files else None  # a model knows its language
     said = _read_files(named, test_sets, source)
+    for path in (path for each in named for path in each.paths if path.is_dir()):
+        check_model_folder(path, to)
     try_out(programs, test_sets[0].sources, test_sets[0].references)
     # Both are opened before anything is translated: an hour of work must not end at a place that cannot be written.
     with open_named(output) as write_page, open_named(latex) as write_latex:

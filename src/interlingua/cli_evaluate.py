@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from interlingua.checkpoints.model_folder import check_model_folder
 from interlingua.cli_flags import MachineFlags, ScoreFlags, SearchFlags
 from interlingua.cli_marks import note_marks, note_zero_shot
 from interlingua.cli_streams import one_line, open_output, say
@@ -57,6 +58,8 @@ def evaluate_models(
         raise ConfigError(
             f"{programs[0].name}: takes one reference, and {len(references)} are given; leave out the others"
         )
+    for model in (*models, *filter(None, [score.against])):
+        check_model_folder(model, to)
     try_out(programs, sources, references[0])
     # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:

@@ -352,6 +352,32 @@ def test_a_program_that_fails_does_so_before_anything_is_translated(capsys: Capt
     assert "ended with status 3" in capsys.readouterr().err
 
 
+def test_a_model_that_cannot_be_opened_is_found_before_another_one_translates(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, digits: list[str]
+) -> None:
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    shutil.copytree(GOLDEN, "damaged")
+    Path("damaged/model.safetensors").write_bytes(b"cut")
+    Path("begun").mkdir()
+    Path("begun/config.toml").touch()
+    golden, *test = digits[1:]
+    for other, status, told in (
+        ("damaged", 5, "has 3 bytes instead of"),
+        ("begun", 5, "begun: this run has no model yet"),
+    ):
+        for command in (
+            ["compare", golden, other, *test],
+            ["evaluate", golden, other, *test],
+            ["evaluate", golden, "--against", other, *test],
+        ):
+            capsys.readouterr()
+            assert main(command) == status
+            assert told in capsys.readouterr().err
+    for words in (["compare", f"a={golden}", f"b={golden}"], ["evaluate", golden, golden]):
+        assert main([*words, *test, "--to", "reverse-digits"]) == 2
+        assert "does not know reverse-digits" in capsys.readouterr().err
+
+
 def test_a_file_of_another_length_is_found_before_anything_is_translated(capsys: Capture) -> None:
     capsys.readouterr()
     write("short", WORSE[:-1])

@@ -9,7 +9,7 @@ translates like it (folders of earlier versions have none).
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ __all__ = [
     "LoadedModel",
     "add_to_model_folder",
     "build",
+    "check_model_folder",
     "check_parts",
     "find_model_folder",
     "keep_decoding",
@@ -111,10 +112,7 @@ class LoadedModel:
         Raises:
             ConfigError: the model does not know the languages, or several and none is told.
         """
-        try:
-            found = choose_direction(self.known, to)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
+        found = _choose(path, self.known, to)
         if self.directions:
             return self.towards(found)
         if found not in self.known:
@@ -214,9 +212,7 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         max_length = _max_length(config["max_length"], architecture)
         directions = _directions(config.get("directions"), tokenizers)
     except (ValidationError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{folder}: its configuration does not describe a model ({_one_line(error)})"
-        ) from error
+        raise _not_described(folder, error) from error
     check_parts(folder / "config.json", config.get("parts"), model)
     load_weights(model, folder / "model.safetensors")
     model.eval().requires_grad_(False)
@@ -236,6 +232,44 @@ def load_model_folder(path: Path, build_model: BuildModel | None = None) -> Load
         fills_gaps=config.get("fills_gaps") is True,
         imported=config.get("imported") is True,
     )
+
+
+def check_model_folder(path: Path, to: str | None = None) -> None:
+    """Refuse what opening a model would refuse, as far as that can be found without its weights in memory.
+
+    For whoever opens several one after the other: hours of translating must not end at the last one.
+
+    Args:
+        path: run folder or model folder.
+        to: language to translate into, see :meth:`LoadedModel.chosen`.
+
+    Raises:
+        ModelError: there is no model yet, or it is truncated, changed, or of another version.
+        TokenizerError: a tokenizer that cannot be read.
+        ConfigError: the model does not know the languages, or several and none is told.
+    """
+    folder = find_model_folder(path)
+    check_manifest(folder, needed=_files_read(folder))
+    config = _read_json(folder / "config.json")
+    _architecture(folder / "config.json", config)
+    try:
+        own = Direction(str(config["source_lang"]), str(config["target_lang"]))
+        several = _directions(config.get("directions"), TokenizerPair.load(folder))
+    except (ValueError, KeyError) as error:
+        raise _not_described(folder, error) from error
+    _choose(path, several or (own,), to)
+
+
+def _choose(path: Path, known: Sequence[Direction], to: str | None) -> Direction:
+    """Return the direction that is meant of those that the model at ``path`` knows."""
+    try:
+        return choose_direction(known, to)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _not_described(folder: Path, error: Exception) -> ModelError:
+    return ModelError(f"{folder}: its configuration does not describe a model ({_one_line(error)})")
 
 
 class _NothingDrawn(TorchFunctionMode):

@@ -11,11 +11,12 @@ from textwrap import dedent
 import pytest
 import torch
 
-from interlingua.checkpoints import sentences
+from interlingua.checkpoints import model_folder, sentences
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import (
     LoadedModel,
     build,
+    check_model_folder,
     find_model_folder,
     load_model_folder,
     save_model_folder,
@@ -23,7 +24,7 @@ from interlingua.checkpoints.model_folder import (
 from interlingua.checkpoints.weights import parameters_of, write_tensors
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
-from interlingua.errors import ModelError
+from interlingua.errors import ConfigError, ModelError
 from interlingua.model.architecture import Architecture
 from interlingua.model.attention import MultiHeadAttention
 from interlingua.model.transformer import Transformer
@@ -112,6 +113,22 @@ def test_a_run_folder_leads_to_its_model(tmp_path: Path, tokenizers: TokenizerPa
     save(tmp_path / "run" / "model", tokenizers)
     assert find_model_folder(tmp_path / "run") == tmp_path / "run" / "model"
     assert find_model_folder(tmp_path / "run" / "model") == tmp_path / "run" / "model"
+
+
+def test_a_model_is_checked_for_its_languages_without_being_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagged = train_tokenizer(["o"], kind="bpe", vocabulary_size=300, tags=("<2en>", "<2de>"))
+    save(tmp_path / "m", TokenizerPair(tagged, tagged, shared=True))
+    monkeypatch.setattr(model_folder, "build", lambda *_, **__: pytest.fail("was built"))
+    check_model_folder(tmp_path / "m")
+    change(tmp_path / "m", directions=[["ro", "en"], ["ro", "de"]])
+    check_model_folder(tmp_path / "m", "de")
+    with pytest.raises(ConfigError, match=r"m: translates ro-en, ro-de; say into which"):
+        check_model_folder(tmp_path / "m")
+    change(tmp_path / "m", directions=[["ro", "it"]])
+    with pytest.raises(ModelError, match=r"the tag <2it> is not in the vocabulary"):
+        check_model_folder(tmp_path / "m")
 
 
 def test_own_parts_are_not_taken_for_the_usual_ones(
