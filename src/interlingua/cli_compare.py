@@ -59,7 +59,6 @@ def compare(
     refuse_to_write_over(
         [*source, *reference, *(path for each in named for path in each.paths)], written
     )
-    from interlingua.checkpoints.model_folder import check_model_folder
     from interlingua.evaluation.external import read_metrics, try_out
     from interlingua.evaluation.systems import compare_systems
 
@@ -68,8 +67,8 @@ def compare(
     are_files = not any(path.is_dir() for each in named for path in each.paths)
     by_name = _language_of(reference) if are_files else None  # a model knows its language
     said = _read_files(named, test_sets, source)
-    for path in (path for each in named for path in each.paths if path.is_dir()):
-        check_model_folder(path, to)
+    for each in named:
+        each.check_models(to)
     try_out(programs, test_sets[0].sources, test_sets[0].references)
     # Both are opened before anything is translated: an hour of work must not end at a place that cannot be written.
     with open_named(output) as write_page, open_named(latex) as write_latex:
@@ -121,6 +120,26 @@ class _Named:
                 )
         return cls(name if equals else paths[0].name, paths)
 
+    def check_models(self, to: str | None) -> None:
+        """Refuse models that cannot be opened, before another one translates, and those that are one and the same.
+
+        Raises:
+            ModelError: a model that is damaged or not there yet.
+            ConfigError: one that does not know the languages, or has the weights of another seed.
+        """
+        from interlingua.checkpoints.adapter_folder import weights_sha256
+        from interlingua.checkpoints.model_folder import check_model_folder
+
+        seen: dict[str, Path] = {}
+        for path in filter(Path.is_dir, self.paths):
+            check_model_folder(path, to)
+            other = seen.setdefault(weights_sha256(path), path)
+            if other is not path:
+                raise ConfigError(
+                    f"{path}: has the weights of {other}, and both are one seed of {self.name} only; leave one out, or train one with "
+                    "another --training.seed"
+                )
+
     def translate(
         self,
         said: dict[Path, tuple[str, ...]],
@@ -139,6 +158,14 @@ class _Named:
             ((said[path],), None) if path in said else _outputs(path, test_sets, machine, to)
             for path in self.paths
         ]
+        first: dict[tuple[tuple[str, ...], ...], Path] = {}
+        for path, (outputs, _) in zip(self.paths, found, strict=True):
+            other = first.setdefault(outputs, path)
+            if other is not path:
+                note(
+                    f"{path}: says what {other} says, line by line; if both are of one seed, leave one out: the test would take copies "
+                    "for seeds that agree"
+                )
         language = next((lang for _, lang in found if lang), None)
         return SystemOutputs(self.name, tuple(outputs for outputs, _ in found)), language
 

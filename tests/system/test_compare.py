@@ -173,6 +173,22 @@ def test_the_table_goes_to_standard_output_as_well(capsys: Capture) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+def test_copies_are_no_further_seeds(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, digits: list[str]
+) -> None:
+    shutil.copytree(GOLDEN, "model")
+    shutil.copytree(GOLDEN, "copy")
+    shutil.copy("better", "twin")
+    capsys.readouterr()
+    assert main(["compare", "worse", "x=better,again,twin", *TEST]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("twin: says what better says, line by line")
+    assert told.count("\n") == 1
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    assert main(["compare", "a=model", "b=model,copy", *digits[2:]]) == 2
+    assert "copy: has the weights of model, and both are one seed of b" in capsys.readouterr().err
+
+
 def test_systems_may_be_pipes_and_many_files(capsys: Capture) -> None:
     seeds = [write(f"seed{seed:02}.test_2016_flickr", BETTER) for seed in range(1, 13)]
     reading, writing = os.pipe()
