@@ -1,20 +1,23 @@
 """The ``translate`` command on whole files and folders, restartable, here or on a Ray cluster."""
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from interlingua.bulk.parts import FileJob, Part, find_files, only_one
 from interlingua.bulk.worker import Recipe, Worker, open_translator
 from interlingua.checkpoints.adapter_folder import find_adapter_folder
-from interlingua.checkpoints.manifest import MANIFEST, check_manifest
+from interlingua.checkpoints.manifest import MANIFEST, check_manifest, listed_files
 from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.checkpoints.sentences import SENTENCES
 from interlingua.cli_flags import ShowFlags
 from interlingua.cli_marks import note_opened
 from interlingua.cli_streams import note, progress_bar
 from interlingua.corpus.corrections import every_correction
 from interlingua.errors import ConfigError
+from interlingua.requests.confidence import CALIBRATION
 from interlingua.translator import Translator
 
 __all__ = ["translate_files", "waiting_parts"]
@@ -47,9 +50,9 @@ def translate_files(
     _note_folders_inside(Path(str(source)))
     if folder.resolve() in (file.resolve().parent for file in files):
         raise ConfigError(f"{folder}: holds the text itself; give another --output")
-    request = _fingerprint(recipe)
+    asked, earlier = _fingerprints(recipe)
     with only_one(folder):
-        jobs = [FileJob(file, folder, request, flags.part_lines) for file in files]
+        jobs = [FileJob(file, folder, asked, flags.part_lines, earlier) for file in files]
         for remark in filter(None, (job.remark for job in jobs)):
             note(remark)
         marks = _work(jobs, recipe, flags, translator)
@@ -65,7 +68,8 @@ def waiting_parts(source: Path, output: Path, recipe: Recipe, part_lines: int) -
         ConfigError: the folder belongs to another command.
         OutputError: it holds a file of that name which no such command wrote.
     """
-    return FileJob(source, output, _fingerprint(recipe), part_lines).waiting()
+    asked, earlier = _fingerprints(recipe)
+    return FileJob(source, output, asked, part_lines, earlier).waiting()
 
 
 def _work(
@@ -126,18 +130,34 @@ def _note_folders_inside(source: Path) -> None:
             )
 
 
-def _fingerprint(recipe: Recipe) -> dict[str, object]:
-    """Tell what a translation depends on besides the text."""
+def _fingerprints(recipe: Recipe) -> tuple[dict[str, object], dict[str, object]]:
+    """Tell what a translation depends on besides the text, and the same as earlier versions told it."""
+    ignored = {"README.md", SENTENCES}
+    if not recipe.options.get("confidence"):
+        ignored.add(CALIBRATION)
+
+    def decisive(folder: Path) -> str:
+        check_manifest(folder)
+        files = {name: sha for name, sha in listed_files(folder).items() if name not in ignored}
+        return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+    def whole(folder: Path) -> str:
+        return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+
+    return _fingerprint(recipe, decisive), _fingerprint(recipe, whole)
+
+
+def _fingerprint(recipe: Recipe, checksum: Callable[[Path], str]) -> dict[str, object]:
     options = {name: value for name, value in recipe.options.items() if value is not None}
     options.pop("batch_tokens", None)  # of the machine, not of the answer
     if glossary := recipe.options.get("glossary"):
         options["glossary"] = [[term.source, term.target] for term in glossary.terms]
-    further = [_checksum(find_model_folder(model)) for model in recipe.ensemble]
+    further = [checksum(find_model_folder(model)) for model in recipe.ensemble]
     return {
-        "model": _checksum(find_model_folder(recipe.model)),
+        "model": checksum(find_model_folder(recipe.model)),
         **({"to": recipe.to} if recipe.to else {}),
         **({"ensemble": further} if further else {}),
-        "adapter": _checksum(find_adapter_folder(recipe.adapter)) if recipe.adapter else None,
+        "adapter": checksum(find_adapter_folder(recipe.adapter)) if recipe.adapter else None,
         "dtype": recipe.dtype,
         "options": options,
         "json": recipe.form == "json",
@@ -150,11 +170,6 @@ def _content_of(corrections: Path) -> str:
     """Return a checksum of what a folder of corrections holds."""
     every, _ = every_correction(corrections)
     return hashlib.sha256("".join(each.to_json() for each in every).encode()).hexdigest()
-
-
-def _checksum(folder: Path) -> str:
-    check_manifest(folder)
-    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
 
 
 def _files(count: int) -> str:

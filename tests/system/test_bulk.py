@@ -1,12 +1,17 @@
 """Folders of text through the command: here, on Ray, and stopped on the way."""
 
+import hashlib
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from interlingua.checkpoints.model_folder import add_to_model_folder
 from interlingua.cli import main
+from interlingua.requests.confidence import CALIBRATION, FEATURES, Calibration
 
 NUMBERS = {"unu": "one", "doi": "two", "trei": "three", "patru": "four", "cinci": "five"}
 TRAIN = (
@@ -54,6 +59,39 @@ def test_a_folder_becomes_a_folder(model: Path, tmp_path: Path, capsys: Capture)
     (texts / "a").write_text("unu doi trei\n\npatru cinci unu\n")
     assert main([*command, "--beam-size", "1"]) == 2
     assert "was begun with another" in capsys.readouterr().err
+
+
+def test_a_calibration_voids_what_tells_a_confidence_and_nothing_else(
+    model: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(model / "model", own)
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "in").write_text("unu doi trei\n")
+
+    def status(name: str, *flags: str) -> int:
+        capsys.readouterr()
+        into = ("--output", str(tmp_path / name))
+        return main(["translate", str(own), "--input", str(texts), *into, *flags])
+
+    def calibrate(median: float) -> None:
+        zeros, ones = (0.0,) * len(FEATURES), (1.0,) * len(FEATURES)
+        fitted = Calibration(zeros, ones, zeros, 0.0, median, 100)
+        add_to_model_folder(own, CALIBRATION, fitted.to_json())
+
+    calibrate(50.0)
+    assert status("plain") == status("sure", "--confidence", "--json") == 0
+    record = tmp_path / "plain/.interlingua/in.json"
+    told = json.loads(record.read_text())
+    told["request"]["model"] = hashlib.sha256((own / "manifest.json").read_bytes()).hexdigest()
+    record.write_text(json.dumps(told, sort_keys=True))  # as earlier versions told it
+    assert status("plain") == 0
+    calibrate(60.0)
+    assert status("plain") == 0
+    assert "1 of 1 lines were translated before" in capsys.readouterr().err
+    assert status("sure", "--confidence", "--json") == 2
+    assert "was begun with another text, model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

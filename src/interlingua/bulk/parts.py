@@ -84,6 +84,7 @@ class FileJob:
         output: folder of the translation.
         request: what the translation depends on besides the text (model, options), as JSON can hold it.
         part_lines: lines in a part.
+        earlier: the same request as earlier versions told it; what was begun so goes on, and is written down anew.
 
     Raises:
         CorpusError: the file cannot be read or is not UTF-8.
@@ -92,7 +93,12 @@ class FileJob:
     """
 
     def __init__(
-        self, source: Path, output: Path, request: Mapping[str, Any], part_lines: int
+        self,
+        source: Path,
+        output: Path,
+        request: Mapping[str, Any],
+        part_lines: int,
+        earlier: Mapping[str, Any] | None = None,
     ) -> None:
         self.source = source
         self.output = output / source.name
@@ -112,7 +118,11 @@ class FileJob:
             with suppress(OSError):
                 before.rename(self._folder)
         spans = [[part.start, part.end, part.checksum, part.num_lines] for part in self._parts]
-        self._identity = json.dumps({"request": dict(request), "parts": spans}, sort_keys=True)
+        self._identity, *self._earlier = [
+            json.dumps({"request": dict(each), "parts": spans}, sort_keys=True)
+            for each in (request, earlier)
+            if each is not None
+        ]
         self._check_record()
 
     @property
@@ -131,7 +141,7 @@ class FileJob:
         Raises:
             OutputError: the folder cannot be written.
         """
-        if not self._record.exists():
+        if self._record_text() != self._identity:
             write_text(self._record, self._identity)
 
     def waiting(self) -> list[Part]:
@@ -168,14 +178,18 @@ class FileJob:
     def _place(self, part: Part) -> Path:
         return self._folder / f"{part.number:06d}.txt"
 
+    def _record_text(self) -> str | None:
+        return self._record.read_text(encoding="utf-8") if self._record.exists() else None
+
     def _check_record(self) -> None:
-        if not self._record.exists():
+        found = self._record_text()
+        if found is None:
             if self.output.exists():
                 raise OutputError(
                     f"{self.output}: is there already, and not from this command; move it, or give another --output"
                 )
             return
-        if self._record.read_text(encoding="utf-8") != self._identity:
+        if found not in (self._identity, *self._earlier):
             raise ConfigError(
                 f"{self._record}: tells that {self.output} was begun with another text, model or option than now (corrections are one); "
                 f"give another --output, or remove {self.output.parent} to begin again"

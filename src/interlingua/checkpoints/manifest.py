@@ -15,6 +15,7 @@ __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
     "check_manifest",
+    "listed_files",
     "listed_sha256",
     "read_back",
     "write_manifest",
@@ -85,10 +86,15 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
             raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
 
 
-def listed_sha256(folder: Path, name: str) -> str:
-    """Return the checksum of a file of ``folder`` from its manifest, which ``check_manifest`` has found to hold."""
+def listed_files(folder: Path) -> dict[str, str]:
+    """Return the checksum of each file of ``folder`` from its manifest, which ``check_manifest`` has found to hold."""
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    return str(manifest["files"][name]["sha256"])
+    return {name: str(entry["sha256"]) for name, entry in manifest["files"].items()}
+
+
+def listed_sha256(folder: Path, name: str) -> str:
+    """Return the checksum of one file, see :func:`listed_files`."""
+    return listed_files(folder)[name]
 
 
 def read_back(folder: Path) -> None:

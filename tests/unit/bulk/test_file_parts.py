@@ -51,6 +51,17 @@ def test_what_was_kept_is_not_done_again(tmp_path: Path) -> None:
     assert job(source).waiting() == []
 
 
+def test_what_an_earlier_version_began_goes_on_and_is_written_down_anew(tmp_path: Path) -> None:
+    source = make(tmp_path)
+    job(source).begin()
+    now: dict[str, object] = {"model": "def", "options": {}}
+    with pytest.raises(ConfigError, match="was begun with another"):
+        job(source, now)
+    again = FileJob(source, tmp_path / "out", now, 10, REQUEST)
+    again.begin()
+    assert len(job(source, now).waiting()) == 3
+
+
 @pytest.mark.parametrize("change", ["text", "request", "part_lines"])
 def test_parts_of_something_else_are_refused(tmp_path: Path, change: str) -> None:
     source = make(tmp_path)
