@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.training.corpus_of_run import languages_of
-from interlingua.training.directions_of_run import symbols_of
+from interlingua.training.directions_of_run import directions_of, symbols_of
 from interlingua.training.starting import (
     Start,
     open_again,
@@ -141,9 +141,13 @@ def _refuse_unknown_tags(config: RunConfig, start: Start, tokenizer: Tokenizer) 
 
 
 def _refuse_another_language(config: RunConfig, start: Start) -> None:
-    told = languages_of(config.corpus)[0]
-    if told not in (start.source_lang, "source") and not config.start.new_language:
+    reads = tuple(dict.fromkeys(each.source for each in start.known))
+    directions = directions_of(config.corpus)
+    told = [each.source for each in directions] or [languages_of(config.corpus)[0]]
+    unknown = [each for each in told if each not in (*reads, "source")]
+    if unknown and not config.start.new_language:
+        flag = "other --corpus.directions" if directions else f"--source-lang {reads[0]}"
         raise ConfigError(
-            f"{start.model}: its encoder reads {start.source_lang}, and the source of the corpus is {told}; give "
-            f"--source-lang {start.source_lang} if only the name of the file differs, or --start.new-language true"
+            f"{start.model}: its encoder reads {', '.join(reads)}, and the corpus has {unknown[0]} as a source; give {flag} if only the "
+            "name of the file differs, or --start.new-language true"
         )

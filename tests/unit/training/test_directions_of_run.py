@@ -208,6 +208,31 @@ def test_a_borrowed_encoder_knows_its_tags_and_brings_no_pair_of_languages(place
     assert prepare(borrowed("en-ro")).directions == (Direction("en", "ro"),)
 
 
+def test_a_borrowed_encoder_of_several_languages_reads_each_of_them(place: Path) -> None:
+    both: dict[str, object] = {
+        "source": ("train.en", "train.de"),
+        "target": ("train.de", "train.en"),
+    }
+    both |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
+    both |= {"directions": ("en-de", "de-en"), "valid_directions": ("en-de",)}
+    start = train(config_with(**both)).run_dir
+    files: dict[str, object] = {"source": ("train.de",), "target": ("train.en",)}
+    files |= {"valid_source": ("valid.de",), "valid_target": ("valid.en",)}
+    twice = {name: paths * 2 for name, paths in files.items()}  # type: ignore[operator]
+
+    def borrowed(name: str, corpus: dict[str, object]) -> RunConfig:
+        return RunConfig(
+            run_dir=Path(name),
+            corpus=CorpusConfig.model_validate(corpus),
+            start=StartConfig(encoder_from=start),
+            training=TrainingConfig(device="cpu", threads=1, steps=2, validate_sentences=4),
+        )
+
+    assert prepare(borrowed("one", files)).source_lang == "de"
+    with pytest.raises(ConfigError, match=r"reads en, de, and the corpus has ro as a source"):
+        prepare(borrowed("two", twice | {"directions": ("de-en", "ro-en")}))
+
+
 def test_a_model_of_one_pair_becomes_one_of_several(place: Path) -> None:
     one: dict[str, object] = {"source": ("train.en",), "target": ("train.de",), "directions": ()}
     one |= {"valid_source": ("valid.en",), "valid_target": ("valid.de",)}
