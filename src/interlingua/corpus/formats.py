@@ -80,6 +80,22 @@ class PairReader:
         """What to call the corpus in messages."""
         return " | ".join(name_of(path) for path in self.paths)
 
+    def names_languages(self) -> bool:
+        """Tell whether the one file says itself which side is of which language, so that it serves other directions as well.
+
+        Raises:
+            CorpusError: it is missing, damaged, or of no form that is known.
+        """
+        with PackedFile(self.paths[0]) as packed:
+            form = _form_of(self.paths[0], packed)
+            if form != "jsonl" or self.columns is not None:
+                return form == "tmx"
+            found = next(_read_objects(packed), None)
+            if found is None:
+                return True  # there is nothing in it, which its reading tells
+            keys = _find_keys(found, self.languages, _here(packed))
+            return (keys[0][-1], keys[1][-1]) == self.languages
+
     def remarks(self) -> list[str]:
         """Say what was found and changed while the pairs were read."""
         counts = self._counts
@@ -288,25 +304,35 @@ def _read_jsonl(packed: PackedFile, reader: PairReader) -> Iterator[SentencePair
     keys: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     if reader.columns is not None:
         keys = tuple(reader.columns[0].split(".")), tuple(reader.columns[1].split("."))
-    for line in packed.lines():
-        if not line.strip():
-            continue
-        where = f"{packed.name}, line {packed.line:,}"
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(
-                f"{where}: is not JSON ({error}); write one object on each line, such as "
-                '{"source": "...", "target": "..."}'
-            ) from error
-        if isinstance(found, list):
-            found = {str(place): value for place, value in enumerate(found)}
+    for found in _read_objects(packed):
+        where = _here(packed)
         keys = keys or _find_keys(found, reader.languages, where)
         sides = [_text_at(found, path, where) for path in keys]
         if not reader.keep_bytes:
             for text, path in zip(sides, keys, strict=True):
                 _refuse_halves(text, f"{where}, {'.'.join(path)}")
         yield SentencePair(sides[0], sides[1], packed.line)
+
+
+def _read_objects(packed: PackedFile) -> Iterator[Any]:
+    """Yield what each line holds; a list as an object whose keys are its places."""
+    for line in packed.lines():
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(
+                f"{_here(packed)}: is not JSON ({error}); write one object on each line, such as "
+                '{"source": "...", "target": "..."}'
+            ) from error
+        if isinstance(found, list):
+            found = {str(place): value for place, value in enumerate(found)}
+        yield found
+
+
+def _here(packed: PackedFile) -> str:
+    return f"{packed.name}, line {packed.line:,}"
 
 
 def _find_keys(

@@ -30,8 +30,9 @@ from interlingua.corpus.fingerprint import (
     remembered_or_read,
 )
 from interlingua.corpus.formats import PairReader, open_pairs
-from interlingua.corpus.packed import STANDARD_INPUT, is_packed
+from interlingua.corpus.packed import STANDARD_INPUT, is_packed, is_pipe
 from interlingua.corpus.scan import check_sides
+from interlingua.directions import Direction
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_folder, temporary_neighbour, write_text
 from interlingua.training.directions_of_run import Part, directions_of
@@ -131,7 +132,7 @@ def find_plain_files(
         fresh: the run there is going to be moved away, and what it has with it.
 
     Raises:
-        CorpusError: a file is missing, damaged, or not of its form.
+        CorpusError: a file is missing, damaged, or not of its form; or named for two directions that it does not tell apart.
         OutputError: there is no room to unpack.
         TrainingError: something has to be unpacked, and nothing is to be written.
     """
@@ -149,6 +150,7 @@ def find_plain_files(
         for paths in zip(sources, targets, strict=True):
             readers.append((part, PairReader(paths, next(told), None)))
         readers += [(part, open_pairs(path, next(told), columns)) for path in pairs]
+    _refuse_one_order_for_two_directions([reader for _, reader in readers])
     packed = [not _is_plain(reader) for _, reader in readers]
     named = tuple(path for _, reader in readers for path in reader.paths)
     if not any(packed):
@@ -168,6 +170,20 @@ def find_plain_files(
     if not writes:
         raise not_prepared(folder.corpus)
     return _unpack_all(readers, jobs, named, folder)
+
+
+def _refuse_one_order_for_two_directions(readers: Iterable[PairReader]) -> None:
+    """Raise a CorpusError if a file with its sides in one order is named for two directions: one of them would be learnt wrongly."""
+    before: dict[Path, PairReader] = {}
+    for reader in readers:
+        if len(reader.paths) == 1 and not is_pipe(reader.paths[0]):
+            other = before.setdefault(reader.paths[0].resolve(), reader)
+            if other.languages != reader.languages and not reader.names_languages():
+                raise CorpusError(
+                    f"{reader.name}: is named for {Direction(*other.languages)} and {Direction(*reader.languages)}, and is read alike for both, "
+                    "as nothing in it tells the languages of its sides; name it once, and for the other direction a file with its sides "
+                    "exchanged, or write it as JSON Lines with the languages as keys, without corpus.columns"
+                )
 
 
 @dataclass(frozen=True, slots=True)

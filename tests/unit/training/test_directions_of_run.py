@@ -14,7 +14,7 @@ from interlingua.config import (
     TrainingConfig,
 )
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training.directions_of_run import pairs_by_direction, tag_ids
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
@@ -101,6 +101,43 @@ def test_pairs_split_off_keep_their_direction(place: Path) -> None:
         assert all(
             pair.target.startswith("das" if direction.target == "de" else "casa") for pair in pairs
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "serves_both"),
+    [
+        ("pairs.tsv", (), False),
+        ("sides.jsonl", (), False),
+        ("codes.jsonl", (), True),
+        ("inside.jsonl", (), True),
+        ("codes.jsonl", ("en", "de"), False),
+    ],
+)
+def test_a_file_serves_both_directions_only_where_it_names_its_languages(
+    place: Path, name: str, columns: tuple[str, ...], serves_both: bool
+) -> None:
+    pairs = list(zip(EN, DE, strict=True))
+    forms = {
+        "pairs.tsv": [f"{en}\t{de}" for en, de in pairs],
+        "sides.jsonl": [json.dumps({"source": en, "target": de}) for en, de in pairs],
+        "codes.jsonl": [json.dumps({"en": en, "de": de}) for en, de in pairs],
+        "inside.jsonl": [json.dumps({"translation": {"de": de, "en": en}}) for en, de in pairs],
+    }
+    Path(name).write_text("".join(f"{line}\n" for line in forms[name]))
+    Path("linked.data").symlink_to(name)
+    both: dict[str, object] = {"source": (), "target": (), "pairs": (name, "linked.data")}
+    both |= {"directions": ("en-de", "de-en"), "valid_directions": ("en-de", "en-ro")}
+    config = config_with(**both, columns=columns)
+    if not serves_both:
+        with pytest.raises(CorpusError, match=r"is named for en-de and de-en, and is read alike"):
+            prepare(config)
+        return
+    prepared = prepare(config)
+    assert first_ids(prepared) == ["<2de>"] * 60 + ["<2en>"] * 60
+    assert (
+        prepared.tokenizers.source.decode(prepared.training.shards.source(60).tolist()[1:-1])[:3]
+        == "das"
+    )
 
 
 def test_a_small_language_gets_pieces_by_its_weight_in_training(place: Path) -> None:
