@@ -124,7 +124,7 @@ class CorpusConfig(Section):
     mask: float = Field(default=0.15, gt=0.0, le=0.9)
     """Share of the tokens of corpus.text that model.kind encoder has to guess, others in each epoch (Devlin et al. 2019)."""
     valid_size: int | None = Field(default=None, ge=1)
-    """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000)."""
+    """Pairs split off for validation when no validation files are given (None: a twentieth, 50 to 1,000, of each direction)."""
 
 
 class StartConfig(Section):

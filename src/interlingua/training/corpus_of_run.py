@@ -60,6 +60,8 @@ _SAME_SOURCE = "letters, marks and digits"
 """What two sources have in common that are held back together."""
 _WITHOUT_MARKS = "letters and digits"
 """The same in earlier versions. A run that began so goes on so: it has learnt what would be held back now."""
+_SETTINGS_OF_SPLIT = 3
+"""What earlier versions kept of a split, which was one of all directions together; a run that began so goes on so, too."""
 
 _NAME = "corpus.json"
 SEEN = "seen.json"
@@ -82,6 +84,8 @@ class _Files:
     valid_target: tuple[Path, ...]
     valid_size: int | None
     seed: int
+    directions: tuple[str, ...] = ()
+    """From which language into which each training file goes, if pairs are split off of each direction; none if of all together."""
     same_source: str = _SAME_SOURCE
 
     def moved(self, places: Mapping[Path, Path]) -> "_Files":
@@ -113,10 +117,13 @@ class _Files:
             "target": [prints[path.as_posix()]["sha256"] for path in self.target],
             "valid_source": [prints[path.as_posix()]["sha256"] for path in self.valid_source],
             "valid_target": [prints[path.as_posix()]["sha256"] for path in self.valid_target],
-            "split": None
-            if self.has_validation
-            else [self.valid_size, self.seed, self.same_source],
+            "split": None if self.has_validation else self._split,
         }
+
+    @property
+    def _split(self) -> list[Any]:
+        by_direction = [list(self.directions)] if self.directions else []
+        return [self.valid_size, self.seed, self.same_source, *by_direction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +340,13 @@ def read_corpus(
     if not fresh:
         tell_if_input_is_awaited(config.corpus, folder, say)
     files, plain = _files_of(config, folder, writes=writes, fresh=fresh)
-    if not fresh and _was_split_without_marks(folder):
-        files = replace(files, same_source=_WITHOUT_MARKS)
+    if not fresh and (before := _split_before(folder)):
+        without = _WITHOUT_MARKS in before
+        files = replace(
+            files,
+            same_source=_WITHOUT_MARKS if without else files.same_source,
+            directions=files.directions if len(before) > _SETTINGS_OF_SPLIT else (),
+        )
     corpus = RunCorpus(files, _recall(folder, files), plain)
     if corpus.report:
         say(corpus.report)
@@ -354,6 +366,7 @@ def _files_of(
     corpus, seed = config.corpus, config.training.seed
     if not corpus.embedded:
         plain = find_plain_files(corpus, languages_of(corpus), folder, writes=writes, fresh=fresh)
+        names = tuple(map(str, directions_of(corpus)))
         files = _Files(
             tuple(source for source, _ in plain.training),
             tuple(target for _, target in plain.training),
@@ -361,6 +374,7 @@ def _files_of(
             tuple(target for _, target in plain.validation),
             corpus.valid_size,
             seed,
+            names if len(set(names)) > 1 else (),
         )
         return files, plain
     if corpus.directions:
@@ -393,7 +407,10 @@ def _scan(files: _Files) -> _Text:
         held_back = scan_parallel(files.valid_source, files.valid_target)
         return _Text(text, held_back)
     text = scan_parallel(files.source, files.target, watch=rank)
-    held = choose_held_out(np.concatenate(ranks), files.valid_size)
+    names = sorted(set(files.directions))
+    numbers = np.array([names.index(name) for name in files.directions], dtype=np.uint16)
+    groups = np.repeat(numbers, text.pairs_a_part) if names else None
+    held = choose_held_out(np.concatenate(ranks), files.valid_size, groups)
     return _Text(text.keep(~held), text.keep(held))
 
 
@@ -441,14 +458,15 @@ def kept_identity(folder: RunFolder) -> dict[str, Any]:
     return identity
 
 
-def _was_split_without_marks(folder: RunFolder) -> bool:
+def _split_before(folder: RunFolder) -> list[Any] | None:
+    """Return how a run that has begun split its pairs off, if it did and tells."""
     if not folder.has_checkpoints():
-        return False
+        return None
     try:
         split = kept_identity(folder).get("split")
     except CorpusError:
-        return False
-    return isinstance(split, list) and _WITHOUT_MARKS in split
+        return None
+    return split if isinstance(split, list) else None
 
 
 def takes_files_otherwise(folder: RunFolder, identity: Mapping[str, Any]) -> bool:

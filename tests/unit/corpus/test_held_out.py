@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 from held_out import hold_out
 
-from interlingua.corpus.held_out import default_validation_size
+from interlingua.corpus.held_out import choose_held_out, default_validation_size
 from interlingua.corpus.pair_rules import normalise
 from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError
@@ -65,3 +66,36 @@ def test_more_than_half_and_too_few_sources_are_refused() -> None:
         hold_out(_pairs(10, repeat=10), None, seed=1)
     with pytest.raises(CorpusError, match="too few"):
         hold_out(_pairs(1), None, seed=1)
+
+
+def _held_of_each(sizes: list[int], size: int | None) -> list[int]:
+    """Return how many of each group are held back, whose sources are all different."""
+    ranks = np.random.default_rng(1).permutation(sum(sizes)).astype(np.uint64)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    held = choose_held_out(ranks, size, groups)
+    return np.bincount(groups, weights=held).astype(int).tolist()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size", "expected"),
+    [
+        ([200_000, 2_000], None, [1_000, 100]),
+        ([200_000, 2_000, 60], None, [1_000, 100, 30]),
+        ([20_000, 200], 1_000, [990, 50]),
+        ([20_000, 200], 40, [39, 20]),
+        ([20_000, 60, 1], 300, [299, 30, 0]),
+        ([1_000], 100, [100]),
+    ],
+)
+def test_each_group_has_a_share_of_its_own(
+    sizes: list[int], size: int | None, expected: list[int]
+) -> None:
+    assert _held_of_each(sizes, size) == expected
+
+
+def test_a_source_that_one_group_holds_back_is_held_back_of_all() -> None:
+    ranks = np.array([*range(200), *range(0, 200, 2)], dtype=np.uint64)
+    groups = np.array([0] * 200 + [1] * 100)
+    held = choose_held_out(ranks, None, groups)
+    assert not set(ranks[held]) & set(ranks[~held])
+    assert {int(rank) for rank in ranks[held]} == {*range(50), *range(0, 100, 2)}

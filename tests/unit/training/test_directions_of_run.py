@@ -16,8 +16,9 @@ from interlingua.config import (
 from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.training import corpus_of_run
 from interlingua.training.directions_of_run import pairs_by_direction, tag_ids
-from interlingua.training.prepare import Prepared, prepare, run_dir_of
+from interlingua.training.prepare import Prepared, prepare, reopen, run_dir_of
 from interlingua.training.run import train
 from interlingua.translator import Translator
 
@@ -51,6 +52,17 @@ def config_with(**corpus: object) -> RunConfig:
         model=ModelConfig(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2),
         training=TrainingConfig(device="cpu", threads=1, steps=2, validate_sentences=4),
     )
+
+
+def write_unequal(many: int, few: int) -> None:
+    """Write two corpora of which the small one has sources of the large one."""
+    for name, line, number in (
+        ("train.en", "the house {} has {} doors", many),
+        ("train.de", "das haus {} hat {} türen", many),
+        ("few.en", "the house {} has {} doors", few),
+        ("few.ro", "casa {} are {} uși", few),
+    ):
+        Path(name).write_text("".join(line.format(n, n % 7) + "\n" for n in range(number)))
 
 
 def first_ids(prepared: Prepared, part: str = "training") -> list[str]:
@@ -101,6 +113,51 @@ def test_pairs_split_off_keep_their_direction(place: Path) -> None:
         assert all(
             pair.target.startswith("das" if direction.target == "de" else "casa") for pair in pairs
         )
+
+
+def held_out(prepared: Prepared) -> dict[str, list[str]]:
+    data = prepared.validation
+    found = pairs_by_direction(data.shards, data.pairs, data.directions)
+    return {str(direction): [pair.source for pair in pairs] for direction, pairs in found.items()}
+
+
+def test_of_each_direction_its_own_share_is_held_out_and_of_all_the_same_sources(
+    place: Path,
+) -> None:
+    write_unequal(3_000, 120)
+    prepared = prepare(config_with(valid_source=(), valid_target=()))
+    held = held_out(prepared)
+    assert len(held["en-de"]) >= 150
+    assert len(held["en-ro"]) >= 50
+    every = {source for sources in held.values() for source in sources}
+    number = {"en-de": 3_000, "en-ro": 120}
+    for direction, sources in held.items():
+        both = every & {f"the house {n} has {n % 7} doors" for n in range(number[direction])}
+        assert set(sources) == both
+
+
+def test_a_run_that_has_begun_keeps_the_split_of_all_directions_together(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_unequal(1_000, 120)
+    config = config_with(valid_source=(), valid_target=())
+
+    def prepare_as_before() -> Prepared:
+        with monkeypatch.context() as earlier:
+            split = [None, 1, "letters, marks and digits"]
+            earlier.setattr(corpus_of_run, "_split_before", lambda _: split)
+            return prepare(config)
+
+    folder = prepare_as_before().folder
+    kept = json.loads((folder.shards / "corpus.json").read_text())
+    assert len(kept["identity"]["split"]) == 3
+    assert len(held_out(prepare(config))["en-ro"]) >= 50  # nothing was learnt yet
+    before = held_out(prepare_as_before())
+    assert len(before["en-ro"]) < 20
+    (folder.checkpoints / "step-1").mkdir(parents=True)
+    (folder.shards / "validation/manifest.json").unlink()
+    assert held_out(prepare(config)) == before
+    assert held_out(reopen(folder)) == before
 
 
 @pytest.mark.parametrize(

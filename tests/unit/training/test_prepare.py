@@ -220,7 +220,7 @@ def test_a_run_that_has_begun_holds_back_what_it_did_and_a_fresh_one_looks_at_ma
     for path in (*config.corpus.source, *config.corpus.target):
         path.write_text("".join(f"{line} जाती\n" for line in LINES))
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr(corpus_of_run, "_was_split_without_marks", lambda _: True)
+        earlier.setattr(corpus_of_run, "_split_before", lambda _: [None, 1, "letters and digits"])
         before, _ = heard(config)
     begin(before)
     (before.folder.shards / "validation/manifest.json").unlink()
