@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,7 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     """Return of each source the latest correction that the model can learn, and say how many it cannot."""
     from interlingua.corpus.corrections import every_correction
     from interlingua.directions import Direction, in_words
-    from interlingua.requests.remembering import is_spelled
+    from interlingua.requests.remembering import is_spelled, spelling_of
 
     every, damaged = every_correction(folder)
     if damaged:
@@ -132,9 +133,8 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
             f"{len(told) - len(found):,} of {len(told):,} corrections have characters that the model does not know, are blank, or "
             "too long for it; they are left out"
         )
-    return list(
-        {(each.source_lang, each.target_lang, each.source): each for each in found}.values()
-    )
+    spelling = partial(spelling_of, tokenizer=loaded.tokenizers.source)
+    return list({each.place(spelling): each for each in found}.values())
 
 
 def _into(loaded: "LoadedModel", corrections: "list[Correction]") -> list[str]:

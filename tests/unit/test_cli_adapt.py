@@ -7,7 +7,12 @@ import pytest
 from random_models import SHAPES, random_model
 
 from interlingua.cli_adapt import _into, _usable
-from interlingua.corpus.corrections import Correction, add_corrections
+from interlingua.corpus.corrections import (
+    CORRECTIONS,
+    Correction,
+    add_corrections,
+    append_correction,
+)
 from interlingua.directions import Direction
 
 MANY = replace(
@@ -27,6 +32,15 @@ def test_corrections_of_other_pairs_of_languages_are_counted(
     told = capsys.readouterr().err
     assert "1 of 3 corrections are of none of the pairs of languages that the model was" in told
     assert "ro-en, en-ro; they are left out" in told
+
+
+def test_of_two_spellings_that_are_one_source_for_the_model_the_later_is_learnt(
+    tmp_path: Path,
+) -> None:
+    for source, target in (("cine ești", "who"), ("nu", "no"), ("cine\u00a0ești", "you")):
+        told = Correction(source, target, "ro", "en")  # as a server keeps it
+        assert append_correction(tmp_path / CORRECTIONS, told, most_bytes=10**9)
+    assert sorted(each.target for each in _usable(tmp_path, MANY)) == ["no", "you"]
 
 
 def test_what_to_type_next_chooses_a_language_where_there_are_several() -> None:
