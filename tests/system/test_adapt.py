@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from interlingua.config_files import load_config, save_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.fingerprint import fingerprint
 from interlingua.corpus.lines import read_lines
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.training import lasting
 from interlingua.training.comparison import Difference
@@ -164,6 +166,40 @@ def test_another_text_by_the_name_of_what_a_run_learnt_from_is_refused(
         ConfigError, match=f"{changed}: the run learnt from it, and it is not there"
     ):
         find_old_text(run.path, nothing, tmp_path)
+
+
+def test_corrections_of_a_pair_of_languages_that_nothing_tests_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_before_training(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lasting, "_settings", stop_before_training)
+    loaded: Any = SimpleNamespace(directions=(Direction("ro", "en"), Direction("en", "ro")))
+    given = OldText((Path("a.ro"),), (Path("a.en"),), (Path("b.ro"),), (Path("b.en"),))
+    said: list[str] = []
+
+    def adapt(source_lang: str, target_lang: str) -> None:
+        corrections = [Correction("unu", "one", source_lang, target_lang)]
+        lasting.adapt(
+            Path("model"),
+            loaded,
+            corrections,
+            given,
+            tmp_path / "adapter",
+            place=tmp_path,
+            device="cpu",
+            threads=1,
+            say=said.append,
+        )
+
+    with pytest.raises(ConfigError, match="there are corrections of en-ro, and no such text is"):
+        adapt("en", "ro")
+    assert not said
+    with pytest.raises(KeyboardInterrupt):
+        adapt("ro", "en")
+    [told] = said
+    assert told.startswith("no text of en-ro is held out, ")
 
 
 def test_of_a_large_text_a_part_is_replayed_as_often_as_the_whole_would_be(tmp_path: Path) -> None:

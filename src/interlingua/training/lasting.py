@@ -24,8 +24,9 @@ from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
 from interlingua.corpus.lines import write_lines
-from interlingua.directions import Direction
-from interlingua.errors import OutputError
+from interlingua.corpus.parallel import language_of
+from interlingua.directions import Direction, in_words
+from interlingua.errors import ConfigError, OutputError
 from interlingua.evaluation.bootstrap import FEWEST_SENTENCES
 from interlingua.files import hold_folder, remove_folder
 from interlingua.training.comparison import OUTPUTS, Difference, compare_with_start
@@ -52,6 +53,7 @@ _SHARE = 10
 _MOST_REPEATS = 100.0
 _DRAWN = 20
 """Epochs of old pairs that are drawn from a large text beforehand: to prepare the rest would take long, and little of it be read."""
+_KEEP = "name text of all pairs of languages with --keep-source and --keep-target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def adapt(
         say: takes what a person should know meanwhile.
 
     Raises:
-        ConfigError: text is neither given nor found.
+        ConfigError: text is neither given nor found, or none of a pair of languages that was corrected is held out.
         CorpusError: text that cannot be used.
         OutputError: a folder that cannot be written, where another one adapts, or an ``output`` that holds something else than an adapter.
         TrainingError: a loss that is not a number.
@@ -118,6 +120,10 @@ def adapt(
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
         old = find_old_text(model, given, place, loaded.directions)
+        if untested := _untested(old, corrections, loaded.directions):
+            say(
+                f"no text of {in_words(untested)} is held out, so that nothing tells whether they lose something; {_KEEP}"
+            )
         work = _Work(model, loaded, place / "adaptation", device, threads, say)
         remove_folder(work.run)
         result = train(load_config(None, _settings(work, corrections, old, place)))
@@ -129,6 +135,22 @@ def adapt(
         if refused is None:
             _keep(work, share, output)
         return Adapted(output, refused, share, differences, result)
+
+
+def _untested(
+    old: OldText, corrections: Sequence[Correction], known: Sequence[Direction]
+) -> list[Direction]:
+    """Return the pairs of languages of a model of several that no text is held out of, and refuse corrections of one of them."""
+    held = zip(old.held_sources, old.held_targets, strict=True)
+    tested = {(language_of(source), language_of(target)) for source, target in held}
+    untested = [each for each in known if (each.source, each.target) not in tested]
+    corrected = {Direction(each.source_lang, each.target_lang) for each in corrections}
+    if refused := [each for each in untested if each in corrected]:
+        raise ConfigError(
+            f"there are corrections of {in_words(refused)}, and no such text is held out, so that nothing could tell whether an adapter loses "
+            f"something; {_KEEP}"
+        )
+    return untested
 
 
 def _settings(
