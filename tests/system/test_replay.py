@@ -123,6 +123,17 @@ def test_what_a_run_was_resumed_with_does_not_count_for_its_beginning(
     assert said in told.err
 
 
+def test_a_run_on_a_device_that_is_not_here_is_replayed_on_what_is(
+    place: Path, capsys: Capture
+) -> None:
+    settings = json.loads(Path("run/settings.jsonl").read_text())
+    for section in ("training", "environment"):
+        settings[section]["device"] = "cuda:77"
+    Path("run/settings.jsonl").write_text(json.dumps(settings) + "\n")
+    assert main(["replay", "run", "--steps", "20"]) == 0
+    assert "device was cuda:77, and is " in capsys.readouterr().out
+
+
 def test_the_clock_does_not_end_a_replay(place: Path, capsys: Capture) -> None:
     assert main(TRAIN.replace("--run-dir run", "--run-dir timed --training.minutes 5").split()) == 0
     lines = Path("timed/settings.jsonl").read_text().replace('"minutes": 5.0', '"minutes": 0.0001')

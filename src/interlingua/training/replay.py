@@ -144,7 +144,7 @@ def replay(
     Args:
         run: the run folder; nothing in it is written.
         steps: updates, rounded up to the next record of the run; no more than the run has records of before it was first resumed
-            with other settings or on another machine.
+            with other settings or on another machine. They are made on another device where that of the run is not to be had.
         build_model: what made the model, if it was none of this package's own.
         console: where progress goes, by default standard error.
 
@@ -170,6 +170,7 @@ def replay(
             progress.say(f"{end:,} updates were made before {_changes(first, later[0])}")
     else:
         environment = _read_environment(folder)
+    prepared = _on_what_is_here(prepared)
     if not any(record["kind"] == "training" for record in records):
         raise ModelError(
             f"{folder.metrics}: has no loss of training to compare with, which is written every {LOG_EVERY} updates; {remedy}"
@@ -325,11 +326,20 @@ def _card(config: RunConfig) -> list[str]:
 
 
 def _as_begun(prepared: Prepared, training: dict[str, Any]) -> Prepared:
-    """Return a run with the settings of training that it began with, of those that matter for a loss."""
+    """Return a run with other settings of training, such as those that it began with, of those that matter for a loss."""
     config = prepared.config
     whole = config.training.model_dump() | training
     update = {"training": TrainingConfig.model_validate(whole)}
     return replace(prepared, config=config.model_copy(update=update))
+
+
+def _on_what_is_here(prepared: Prepared) -> Prepared:
+    """Return a run on its own device, or on the best one here if that is not to be had; the other machine is told afterwards."""
+    try:
+        choose_device(prepared.config.training.device)
+    except ConfigError:
+        return _as_begun(prepared, {"device": "auto"})
+    return prepared
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> str:
