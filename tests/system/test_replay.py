@@ -123,6 +123,20 @@ def test_what_a_run_was_resumed_with_does_not_count_for_its_beginning(
     assert said in told.err
 
 
+def test_a_beginning_whose_settings_were_not_kept_is_replayed_with_those_of_what_followed(
+    place: Path, capsys: Capture
+) -> None:
+    settings = json.loads(Path("run/settings.jsonl").read_text())
+    settings |= {"after": 40}  # a run that an earlier version began
+    settings["environment"]["torch"] = "1.0"
+    Path("run/settings.jsonl").write_text(json.dumps(settings) + "\n")
+    assert main(["replay", "run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    [reason] = found["reasons"]
+    assert reason.startswith("settings.jsonl does not tell where the first 40 updates were made")
+    assert (found["steps"], found["equal"]) == (40, True)
+
+
 def test_a_run_on_a_device_that_is_not_here_is_replayed_on_what_is(
     place: Path, capsys: Capture
 ) -> None:

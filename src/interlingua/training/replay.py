@@ -159,14 +159,22 @@ def replay(
     progress = TrainingProgress(console or Console(stderr=True))
     prepared = reopen(folder)
     records, remedy = read_losses(folder), "train the run further, then replay it"
+    untold: tuple[str, ...] = ()
     if settings := folder.read_settings():
         first, *later = settings
         prepared = _as_begun(prepared, first["training"])
         environment = first["environment"]
+        if begun := first["after"]:  # by an earlier version, or the file was damaged since
+            later = settings
+            untold = (
+                f"{folder.settings.name} does not tell where the first {begun:,} updates were made, and by what settings; those of what "
+                "came next are taken",
+            )
         if later:
             end = later[0]["after"]
             records = [record for record in records if record["step"] <= end]
             remedy = "such a beginning cannot be replayed"
+        if later and not untold:
             progress.say(f"{end:,} updates were made before {_changes(first, later[0])}")
     else:
         environment = _read_environment(folder)
@@ -190,7 +198,7 @@ def replay(
         )
         found = read_losses(again)
         reasons = (
-            *_other_machine(environment, _read_environment(again)),
+            *(untold or _other_machine(environment, _read_environment(again))),
             *_clock(prepared.config, last, rates),
             *_card(prepared.config),
         )
