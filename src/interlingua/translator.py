@@ -246,9 +246,6 @@ class Translator:
         Args:
             folder: the corrections.
             model_sha256: of the weights, see ``weights_sha256``.
-
-        Raises:
-            CorpusError: there is no such folder, or it holds something else.
         """
         self.corrections = RememberedCorrections(
             folder,
@@ -263,7 +260,7 @@ class Translator:
         """Take in what was corrected since the model was opened, or since the last call.
 
         Raises:
-            CorpusError: the file of corrections cannot be read; those that were known stay. A damaged line is passed over.
+            CorpusError: the corrections cannot be read; those that were known stay. A damaged line is passed over.
         """
         if self.corrections is not None:
             self.corrections.refresh(lambda: self.model, self.device)

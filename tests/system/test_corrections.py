@@ -111,6 +111,20 @@ def test_a_folder_that_is_none_of_corrections_is_refused(place: Path, capsys: Ca
     refused(capsys, 2, "--ensemble goes without", *translate, "m-corrections", "--ensemble", "m")
 
 
+def test_who_deletes_the_file_begins_anew(place: Path, capsys: Capture) -> None:
+    correct(capsys)
+    translate = ("translate", "m", SOURCE, SOURCES[1], "--corrections", "m-corrections")
+    run(capsys, *translate)
+    assert Path("m-corrections", "memory.ro-en.safetensors").exists()
+    Path("m-corrections", "adapter").mkdir()  # as adapt leaves them
+    Path("m-corrections", "adaptation").mkdir()
+    Path("m-corrections", "adaptation.held-out.1.s.ro").touch()
+    Path("m-corrections", CORRECTIONS).unlink()
+    assert "1 new and 0 changed corrections, 1 in " in correct(capsys, SOURCES[1], "the dog!")
+    plain = run(capsys, "translate", "m", SOURCE)
+    assert run(capsys, *translate) == f"{plain}the dog!\n"
+
+
 def test_corrections_of_other_languages_are_refused(place: Path, capsys: Capture) -> None:
     correct(capsys)
     save(place / "french", source_lang="fr")

@@ -1,7 +1,8 @@
 """Corrections: sources whose right translation somebody told, one a line of JSON, as ``/suggest`` of the server keeps them.
 
 A folder of corrections has the file ``corrections.jsonl``, whose lines are ``{"q": source, "s": better translation, "source":
-code, "target": code}``. Of two corrections of one source the later counts. What else is in the folder can be made again.
+code, "target": code}``. Of two corrections of one source the later counts. What else is in the folder can be made again, and whoever
+deletes the file begins anew.
 
 A server may append to the file while a command replaces it: whoever does either locks the file itself, so that nothing is lost.
 """
@@ -11,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +37,9 @@ __all__ = [
 ]
 
 CORRECTIONS = "corrections.jsonl"
+
+_OURS = re.compile(r"\..*|memory\..+\.safetensors|adapter|adaptation(\..*)?")
+"""What we write beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +67,10 @@ class Correction:
 
 
 def corrections_file(folder: Path) -> Path:
-    """Return the file of a folder of corrections; in an empty folder it may not be there yet.
+    """Return the file of a folder of corrections; where nothing else is than what we write beside it, it may not be there yet.
 
     Raises:
-        CorpusError: there is no such folder, or it holds something else.
+        CorpusError: there is no such folder, it cannot be looked into, or it holds something else.
     """
     folder = Path(folder)
     path = folder / CORRECTIONS
@@ -74,7 +79,11 @@ def corrections_file(folder: Path) -> Path:
         raise CorpusError(
             f"{folder}: {what}; give the folder that interlingua correct names, or make one with it"
         )
-    if not path.exists() and any(name.name[0] != "." for name in folder.iterdir()):
+    try:
+        is_other = not path.exists() and not all(map(_OURS.fullmatch, os.listdir(folder)))
+    except OSError as error:
+        raise CorpusError(f"{folder}: cannot be read ({error.strerror or error})") from error
+    if is_other:
         raise CorpusError(
             f"{folder}: holds no {CORRECTIONS}; give the folder that interlingua correct names"
         )

@@ -131,8 +131,7 @@ class RememberedCorrections:
         model_sha256: of its weights.
         longest: ids that it reads or writes at most, the end symbol included.
 
-    Raises:
-        CorpusError: there is no such folder, or it holds something else.
+    Nothing is read before :meth:`check_languages` or :meth:`refresh`, so that what cannot be read now may be read later.
     """
 
     def __init__(
@@ -157,7 +156,6 @@ class RememberedCorrections:
         self._seen: tuple[int, ...] | None = None
         self._refreshing = Lock()
         self._cache = self.folder / f"memory.{'-'.join(languages)}.safetensors"
-        corrections_file(self.folder)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -168,7 +166,7 @@ class RememberedCorrections:
         """Refuse a folder whose corrections are all of other languages.
 
         Raises:
-            CorpusError: it is one, or its file cannot be read.
+            CorpusError: it is one, there is no such folder, it holds something else, or its file cannot be read.
         """
         every, _ = every_correction(self.folder)
         if every and not self._own(every):
@@ -192,7 +190,7 @@ class RememberedCorrections:
 
         Raises:
             ConfigError: the model does not show what it predicts from.
-            CorpusError: the file cannot be read.
+            CorpusError: there is no such folder, it holds something else, or its file cannot be read or is gone.
             ModelError: the model cannot be had any more.
 
         What was known stays then. If it is for the model, nothing is tried again before the file changes: to find a model gone
@@ -248,9 +246,12 @@ class RememberedCorrections:
 
     def _look(self) -> tuple[int, ...]:
         """Return what changes when the file is written."""
+        path = corrections_file(self.folder)
         try:
-            found = corrections_file(self.folder).stat()
-        except OSError:
+            found = path.stat()
+        except OSError as error:
+            if self._seen:  # who deleted it may be about to begin anew, and is not to lose what was known before that
+                raise CorpusError(f"{path}: is gone ({error.strerror or error})") from error
             return ()
         return (found.st_mtime_ns, found.st_size, found.st_ino)
 

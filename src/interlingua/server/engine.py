@@ -204,7 +204,7 @@ class Engine:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(pack(self._start))
+            process.stdin.write(pack(self._start | {"is_restart": self.restarts > 0}))
             first = await receive(process.stdout)
         except BaseException:
             process.kill()

@@ -96,7 +96,7 @@ class Worker:
             self._translators += opened
             self._folders += [folder] * len(opened)
         if start["corrections"] is not None:
-            self._remember(Path(start["corrections"]))
+            self._remember(Path(start["corrections"]), is_restart=start["is_restart"])
         models = [
             {
                 "source": each.source_lang,
@@ -113,8 +113,10 @@ class Worker:
         ]
         self.say({"ready": models, "samples": samples})
 
-    def _remember(self, corrections: Path) -> None:
+    def _remember(self, corrections: Path, *, is_restart: bool) -> None:
         """Have every model follow the corrections of its languages.
+
+        A server that runs is not stopped by what became of its corrections since it was started: of a restart it is only logged.
 
         Raises:
             CorpusError: they cannot be read, or are of other languages than all models.
@@ -126,15 +128,16 @@ class Worker:
         models = zip(self._folders, self._translators, strict=True)
         for number, (folder, translator) in enumerate(models):
             followed = translator.remember(corrections, weights_sha256(folder))
-            try:
-                followed.check_languages()
-                translator.refresh_corrections()
-                if followed.memory.examples:
-                    # What is like a correction needs it, and by then another may lie where it was.
-                    translator.hold_model()
-            except CorpusError as error:
-                refused.append(error)
+            if not is_restart:
+                try:
+                    followed.check_languages()
+                    translator.refresh_corrections()
+                except CorpusError as error:
+                    refused.append(error)
             self._refreshed(number)
+            if followed.memory.examples:
+                # What is like a correction needs it, and by then another may lie where it was.
+                translator.hold_model()
         if len(refused) == len(self._translators):
             raise refused[0]
 

@@ -14,7 +14,7 @@ from interlingua.corpus.corrections import (
     append_correction,
     remove_correction,
 )
-from interlingua.errors import ModelError
+from interlingua.errors import CorpusError, ModelError
 from interlingua.requests import remembering
 from interlingua.requests.remembering import RememberedCorrections, spelling_of
 from interlingua.tokenization.renumbered import RenumberedTokenizer
@@ -133,6 +133,24 @@ def test_without_its_model_it_knows_what_it_knew_and_asks_once_a_change(
     memory.refresh(lambda: loaded.model, CPU)
     assert len(memory.memory.examples) == 4
     assert memory.unused == ()
+
+
+def test_when_its_file_is_gone_what_was_known_stays(
+    follow: Callable[[], RememberedCorrections], loaded: LoadedModel, tmp_path: Path
+) -> None:
+    memory = follow()
+    append(tmp_path, told(0))
+    memory.refresh(lambda: loaded.model, CPU)
+    before = memory.memory
+    (tmp_path / CORRECTIONS).unlink()
+    for _ in range(2):
+        with pytest.raises(CorpusError, match="is gone"):
+            memory.refresh(lambda: loaded.model, CPU)
+    assert memory.memory is before
+    append(tmp_path, told(1))
+    memory.refresh(lambda: loaded.model, CPU)
+    ids = loaded.tokenizers.source.encode(SOURCES[1]).ids
+    assert [each.source for each in memory.memory.examples] == [tuple(ids)]
 
 
 def test_two_sources_are_one_if_the_model_reads_the_same_and_not_if_it_can_read_neither() -> None:

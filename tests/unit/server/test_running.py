@@ -37,3 +37,19 @@ def test_a_worker_that_is_killed_leaves_one_line_without_a_text() -> None:
         "status": -signal.SIGKILL,
         "restarts": 1,
     }
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the worker is found in /proc")
+def test_a_worker_that_is_killed_is_replaced_though_the_corrections_are_gone(
+    tmp_path: Path,
+) -> None:
+    told = tmp_path / "told"
+    told.mkdir()
+    with serving(GOLDEN, flags=("--corrections", str(told))) as running:
+        told.rmdir()
+        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+        os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+        answer = running.post("/translate", q="3 1 2", source="digits", target="reverse")
+        assert answer.json == {"translatedText": "2 1 3"}
+    events = {json.loads(line)["event"] for line in running.log.splitlines()}
+    assert events == {"worker-died", "corrections-not-read"}

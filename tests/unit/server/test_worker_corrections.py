@@ -1,4 +1,4 @@
-"""A model that was replaced on the disk while it is served: a suggestion that needs it again stops nothing."""
+"""What becomes of a model or its corrections while it is served stops nothing."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,34 @@ from random_models import SHAPES, SOURCES, random_model
 
 from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.corpus.corrections import Correction, add_corrections
+from interlingua.corpus.corrections import CORRECTIONS, Correction, add_corrections
+from interlingua.errors import CorpusError
 from interlingua.kernels.search import precisions
+from interlingua.server.frames import Message
 from interlingua.server.worker import Worker
 
 
 def save(folder: Path, seed: int) -> None:
     loaded = random_model(SHAPES["tied"], seed=seed)
     save_model_folder(folder, loaded, parameters_of(loaded.model), "a card\n")
+
+
+def start(told: Path, *models: Path, is_restart: bool = False) -> Message:
+    return {
+        "models": [str(model) for model in models],
+        "corrections": str(told),
+        "is_restart": is_restart,
+        "max_inspected": 8,
+        "device": "cpu",
+        "dtype": "auto",
+        "threads": 1,
+    }
+
+
+def translate(worker: Worker, text: str) -> str:
+    asked = {"model": 0, "texts": [text], "options": {}}
+    found: str = next(worker._translate(asked))["found"][0][0]
+    return found
 
 
 @pytest.mark.skipif("float32" not in precisions(), reason="without kernels no model is let go")
@@ -26,10 +46,9 @@ def test_a_suggestion_for_a_model_that_was_replaced_stops_nothing(
     model, told = tmp_path / "m", tmp_path / "told"
     save(model, seed=0)
     told.mkdir()
-    start = {"models": [str(model)], "corrections": str(told), "max_inspected": 8}
     with open(tmp_path / "answers", "wb") as answers:
         worker = Worker(answers)
-        worker.load({**start, "device": "cpu", "dtype": "auto", "threads": 1})
+        worker.load(start(told, model))
 
         def ask() -> Any:
             asked = {"model": 0, "texts": [SOURCES[1]], "options": {}}
@@ -56,12 +75,35 @@ def test_what_is_like_a_correction_is_answered_when_the_model_was_replaced(tmp_p
     save(model, seed=0)
     told.mkdir()
     add_corrections(told, [Correction(SOURCES[1], "the dog", "ro", "en")])
-    start = {"models": [str(model)], "corrections": str(told), "max_inspected": 8}
     for _ in range(2):  # the second finds the memory made
         save(model, seed=0)
         with open(tmp_path / "answers", "wb") as answers:
             worker = Worker(answers)
-            worker.load({**start, "device": "cpu", "dtype": "auto", "threads": 1})
+            worker.load(start(told, model))
             save(model, seed=9)
-            asked = {"model": 0, "texts": [SOURCES[1]], "options": {}}
-            assert next(worker._translate(asked))["found"][0][0] == "the dog"
+            assert translate(worker, SOURCES[1]) == "the dog"
+
+
+@pytest.mark.parametrize("became", ["gone", "unreadable", "of other languages"])
+def test_what_became_of_the_corrections_stops_no_worker_that_takes_the_place_of_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, became: str
+) -> None:
+    model, told = tmp_path / "m", tmp_path / "told"
+    save(model, seed=0)
+    if became == "unreadable":
+        (told / CORRECTIONS).mkdir(parents=True)
+    elif became == "of other languages":
+        add_corrections(told, [Correction("chat", "cat", "fr", "en")])
+    with open(tmp_path / "answers", "wb") as answers:
+        with pytest.raises(CorpusError, match=str(told)):
+            Worker(answers).load(start(told, model))
+        caplog.clear()
+        worker = Worker(answers)
+        worker.load(start(told, model, is_restart=True))
+        events = [json.loads(record.getMessage())["event"] for record in caplog.records]
+        assert events == ["corrections-not-read"] * (became != "of other languages")
+        assert translate(worker, SOURCES[1]) != "the dog"
+        if became == "unreadable":
+            (told / CORRECTIONS).rmdir()
+        add_corrections(told, [Correction(SOURCES[1], "the dog", "ro", "en")])
+        assert translate(worker, SOURCES[1]) == "the dog"
