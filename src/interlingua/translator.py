@@ -256,14 +256,23 @@ class Translator:
         )
         return self.corrections
 
-    def refresh_corrections(self) -> None:
+    def refresh_corrections(self, at_most: int | None = None) -> None:
         """Take in what was corrected since the model was opened, or since the last call.
+
+        Args:
+            at_most: tokens of new corrections that the model reads now, the latest first; the next calls go on. A repeat is right all the
+                same, and text that is like a correction follows it once that was read. None: it reads all.
 
         Raises:
             CorpusError: the corrections cannot be read; those that were known stay. A damaged line is passed over.
         """
         if self.corrections is not None:
-            self.corrections.refresh(lambda: self.model, self.device)
+            self.corrections.refresh(lambda: self.model, self.device, at_most)
+
+    def _have_at_hand(self, sources: Iterable[Sequence[int]]) -> None:
+        """Have at hand what was told of these very sources."""
+        if self.corrections is not None:
+            self.corrections.recall(sources, lambda: self.model, self.device)
 
     @property
     def model(self) -> SequenceModel[Any]:
@@ -470,6 +479,7 @@ class Translator:
         sources, truncated = self._form.read([text])
         if not sources:
             return EMPTY
+        self._have_at_hand([sources[0]])
         source, target = self.tokenizers.source, self.tokenizers.target
         padded = pad_sources([sources[0]], pad=source.pad_id, end=source.end_id).to(self.device)
         shown, is_told = "", self._is_corrected(sources[0])
@@ -639,6 +649,7 @@ class Translator:
         """Translate the texts once, which stand at ``where``; ``forced`` are the phrases that each translation must hold."""
         done: list[Translation] = [EMPTY] * len(texts)
         sources, truncated = self._form.read(texts)
+        self._have_at_hand(sources.values())
         wishes = {
             place: self.wish(
                 ids, where[place], request, sum(map(len, forced[place])) if forced else 0

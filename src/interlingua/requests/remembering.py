@@ -4,10 +4,11 @@
 It is only a cache: what is missing, of another model, or damaged is computed again from the text.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -153,6 +154,10 @@ class RememberedCorrections:
         self._unspelled: tuple[str, ...] = ()
         self._texts: dict[Ids, tuple[Ids, str]] = {}
         """Of each source that was corrected: its target in ids, and as it was told."""
+        self._unread: dict[Ids, Spelled] = {}
+        """By its source each correction that the model has still to read, the latest last."""
+        self._uncached = 0
+        """How many came or went since the cache was written."""
         self._seen: tuple[int, ...] | None = None
         self._refreshing = Lock()
         self._cache = self.folder / f"memory.{'-'.join(languages)}.safetensors"
@@ -181,12 +186,16 @@ class RememberedCorrections:
         found = self._texts.get(tuple(source))
         return found[1] if found and target in (None, found[0]) else None
 
-    def refresh(self, model: Callable[[], Any], device: torch.device) -> None:
-        """Take in what was corrected or removed since the last time; nothing, if the file has not changed.
+    def refresh(
+        self, model: Callable[[], Any], device: torch.device, at_most: int | None = None
+    ) -> None:
+        """Take in what was corrected or removed since the last time; nothing, if the file has not changed and all of it was read.
 
         Args:
             model: gives the model; called only if something has to be computed.
             device: where it computes.
+            at_most: ids of corrections that the model reads now, the latest first, and one correction at the least; the next calls go on.
+                What waits is :meth:`told` and can be :meth:`recalled <recall>` already. None: the model reads all.
 
         Raises:
             ConfigError: the model does not show what it predicts from.
@@ -198,51 +207,99 @@ class RememberedCorrections:
         """
         with self._refreshing:
             seen, is_first = self._look(), self._seen is None
-            if seen == self._seen:
-                return
             file = copy(self._file)
-            told, is_all = file.read()
+            told, is_all = ([], False) if seen == self._seen else file.read()
             own = self._own(told)
             try:
                 if own or is_all:
                     found, self._unspelled = self._spell(own, anew=is_all)
-                    self._take_in(found, model, device, is_first=is_first)
+                    self._take_in(found, model, device, at_most, is_first=is_first)
+                elif self._unread:
+                    computed = self._read(self._unread, model, device, at_most)
+                    self._remember([*self.memory.examples, *computed])
             except InterlinguaError:
-                self._seen = seen
+                self._seen, self._unread = seen, {}
                 raise
             self._file, self._seen = file, seen
+
+    def recall(
+        self, sources: Iterable[Sequence[int]], model: Callable[[], Any], device: torch.device
+    ) -> None:
+        """Have the model read what was told of these very sources, where a refresh has left it for later.
+
+        Args:
+            sources: in ids.
+            model: gives the model; called only if something has to be computed.
+            device: where it computes.
+        """
+        if not self._unread:
+            return
+        with self._refreshing:
+            asked = set(map(tuple, sources)) & self._unread.keys()
+            own = {source: self._unread.pop(source) for source in asked}
+            if own:
+                self._remember([*self.memory.examples, *self._read(own, model, device)])
 
     def _take_in(
         self,
         found: dict[Spelled, str],
         model: Callable[[], Any],
         device: torch.device,
+        at_most: int | None,
         *,
         is_first: bool,
     ) -> None:
-        """Remember these corrections and no others; compute what was not computed before."""
+        """Remember these corrections and no others; the model reads what it has not read before."""
         known = {(each.source, each.target): each for each in self.memory.examples}
         if is_first:
             known = self._read_cache()
-        wanted = list({each.source: each for each in found}.values())
-        names = [(each.source, (*each.target, self.tokenizers.target.end_id)) for each in wanted]
-        missing = [each for each, name in zip(wanted, names, strict=True) if name not in known]
-        if missing:
-            try:
-                computed = self._compute(missing, model(), device)
-            except InterlinguaError as error:
-                self._unspelled += (str(error),) * len(missing)
-                raise
-            known |= {(each.source, each.target): each for each in computed}
-        examples = [known[name] for name in names]
-        gone = len(known) - len(examples)
-        if (len(missing) + gone) * _STALE >= max(1, len(examples)) and (missing or gone):
-            with suppress(OutputError, OSError):  # it can be computed again
-                self._write_cache(examples)
+        wanted = {each.source: each for each in found}
+        end_id = self.tokenizers.target.end_id
+        names = {source: (source, (*each.target, end_id)) for source, each in wanted.items()}
+        unread = {source: each for source, each in wanted.items() if names[source] not in known}
+        computed = self._read(unread, model, device, at_most)
+        known |= {(each.source, each.target): each for each in computed}
+        examples = [known[name] for name in names.values() if name in known]
+        self._uncached += len(known) - len(examples)
+        self._unread = unread
         self._texts = {each.source: (each.target, text) for each, text in found.items()}
         if isinstance(self.tokenizers.source, TruecasingTokenizer):
             self.tokenizers.source.read_as_written = self._texts
+        self._remember(examples)
+
+    def _remember(self, examples: Sequence[Example]) -> None:
+        """Remember these and no others, and write the cache if it has become stale and nothing is left to read."""
         self.memory = self.memory.changed_to(examples)
+        if self._unread or self._uncached * _STALE < max(1, len(examples)):
+            return
+        self._uncached = 0
+        with suppress(OutputError, OSError):  # it can be computed again
+            self._write_cache(examples)
+
+    def _read(
+        self,
+        unread: dict[Ids, Spelled],
+        model: Callable[[], Any],
+        device: torch.device,
+        at_most: int | None = None,
+    ) -> list[Example]:
+        """Have the model read the latest, of so many ids at most, and take them out of what is unread."""
+        latest = list(reversed(unread.values()))
+        if at_most is not None:
+            sizes = accumulate(len(each.source) + len(each.target) for each in latest)
+            fitting = [each for each, size in zip(latest, sizes, strict=True) if size <= at_most]
+            latest = fitting or latest[:1]
+        if not latest:
+            return []
+        try:
+            computed = self._compute(latest, model(), device)
+        except InterlinguaError as error:
+            self._unspelled += (str(error),) * len(unread)
+            raise
+        for each in latest:
+            del unread[each.source]
+        self._uncached += len(computed)
+        return computed
 
     def _look(self) -> tuple[int, ...]:
         """Return what changes when the file is written."""

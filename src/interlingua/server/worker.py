@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Worker", "main"]
 
 _NOT_READ = -1
+_READ_AT_ONCE = 512
+"""Tokens of new corrections that a model reads before it answers, so that nobody waits for thousands that came together."""
 
 
 def main() -> None:
@@ -229,7 +231,7 @@ class Worker:
         translator = self._translators[number]
         is_read = True
         try:
-            translator.refresh_corrections()
+            translator.refresh_corrections(_READ_AT_ONCE)
         except CorpusError:  # the file is gone, or not to be read
             is_read = False
         except InterlinguaError as error:  # another model is where this one was opened; told once for each change of the file

@@ -135,6 +135,37 @@ def test_without_its_model_it_knows_what_it_knew_and_asks_once_a_change(
     assert memory.unused == ()
 
 
+def test_many_at_once_are_read_by_and_by_the_latest_first(
+    follow: Callable[[], RememberedCorrections], loaded: LoadedModel, tmp_path: Path
+) -> None:
+    ids = [tuple(loaded.tokenizers.source.encode(source).ids) for source in SOURCES]
+    memory = follow()
+    memory.refresh(lambda: loaded.model, CPU)
+    append(tmp_path, *map(told, range(5)))
+
+    def read() -> list[int]:
+        return [number for number in range(5) if memory.memory.has(ids[number])]
+
+    memory.refresh(lambda: loaded.model, CPU, at_most=1)
+    assert read() == [4]
+    assert [memory.told(each) for each in ids[:5]] == TARGETS[:5]
+    memory.recall([ids[0], ids[5]], lambda: loaded.model, CPU)
+    assert read() == [0, 4]
+    both = sum(map(len, (ids[3], memory._texts[ids[3]][0], ids[2], memory._texts[ids[2]][0])))
+    memory.refresh(lambda: loaded.model, CPU, at_most=both)
+    assert read() == [0, 2, 3, 4]
+    append(tmp_path, told(1, "the cat"))
+    memory.refresh(lambda: loaded.model, CPU)
+
+    def gone() -> object:
+        raise ModelError("it is gone")
+
+    fresh = follow()
+    fresh.refresh(gone, CPU)  # everything is in the cache by now
+    assert state(fresh) == state(memory)
+    assert fresh.told(ids[1]) == "the cat"
+
+
 def test_when_its_file_is_gone_what_was_known_stays(
     follow: Callable[[], RememberedCorrections], loaded: LoadedModel, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
-"""What becomes of a model or its corrections while it is served stops nothing."""
+"""What becomes of a model or its corrections while it is served, and many corrections at once, stop nothing."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -107,3 +108,26 @@ def test_what_became_of_the_corrections_stops_no_worker_that_takes_the_place_of_
             (told / CORRECTIONS).rmdir()
         add_corrections(told, [Correction(SOURCES[1], "the dog", "ro", "en")])
         assert translate(worker, SOURCES[1]) == "the dog"
+
+
+def test_many_corrections_at_once_hold_up_no_request_and_are_right_all_the_same(
+    tmp_path: Path,
+) -> None:
+    model, told = tmp_path / "m", tmp_path / "told"
+    save(model, seed=0)
+    told.mkdir()
+    sources = [" ".join(words) for words in itertools.permutations(SOURCES[0].split(), 3)]
+    with open(tmp_path / "answers", "wb") as answers:
+        worker = Worker(answers)
+        worker.load(start(told, model))
+        add_corrections(told, [Correction(each, f"the {each}", "ro", "en") for each in sources])
+        [known] = next(worker._find_corrections({"model": 0, "texts": [sources[1]]}))["found"]
+        assert known == f"the {sources[1]}"
+        memory = worker._translators[0].corrections
+        assert memory is not None
+        assert 0 < len(memory.memory.examples) < len(sources)
+        for source in (sources[0], sources[2], sources[-1]):
+            assert translate(worker, source) == f"the {source}"
+        for _ in sources:
+            worker._refreshed(0)
+        assert len(memory.memory.examples) == len(sources)
