@@ -63,7 +63,13 @@ def correct(
             "give a correction, --source TEXT --target TEXT, or many, --pairs FILE, or --remove TEXT, or --list"
         )
     from interlingua.checkpoints.model_folder import load_model_folder
-    from interlingua.requests.remembering import default_folder, spell, spelling_of
+    from interlingua.requests.remembering import (
+        default_folder,
+        refuse_uncorrectable,
+        spell,
+        spelling_of,
+    )
+    from interlingua.requests.text_forms import text_form_of
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model).chosen(model, to)
@@ -75,6 +81,9 @@ def correct(
     if remove is not None:
         _tell_removed(remove_correction(folder, remove, languages, spelling), folder, json)
         return
+    refuse_uncorrectable(
+        text_form_of(loaded.model, loaded.tokenizers, loaded.max_length, loaded.source_lang)
+    )
     found = []
     for where, one, other in _read(told, languages):
         each = Correction(one.strip(), other, *languages)

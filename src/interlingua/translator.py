@@ -48,7 +48,7 @@ from interlingua.requests.bayes_risk import rank_by_consensus
 from interlingua.requests.confidence import CALIBRATION, Calibration, searches_as_usual
 from interlingua.requests.faults import flag_faults
 from interlingua.requests.holding import Spelling, flag_banned, hold
-from interlingua.requests.remembering import RememberedCorrections
+from interlingua.requests.remembering import RememberedCorrections, refuse_uncorrectable
 from interlingua.requests.request import Place, Request, TranslateOptions, read_request
 from interlingua.requests.scoring import PairScore, attention_between, score_texts
 from interlingua.requests.sentences import by_sentence
@@ -149,7 +149,8 @@ class Translator:
             CorpusError: there is no such folder of corrections, it is damaged, or of other languages.
             TokenizerError: its tokenizer cannot be read.
             ConfigError: there is no such device, a number of threads that no machine has, a ``dtype`` that cannot
-                be had here, languages that the model does not know, or none told where there are several.
+                be had here, languages that the model does not know, or none told where there are several; corrections
+                of a model that follows none.
         """
         _refuse_other_arguments(path, threads, to)
         if threads is not None:
@@ -246,7 +247,11 @@ class Translator:
         Args:
             folder: the corrections.
             model_sha256: of the weights, see ``weights_sha256``.
+
+        Raises:
+            ConfigError: the model answers each word by itself, and follows none.
         """
+        refuse_uncorrectable(self._form)
         self.corrections = RememberedCorrections(
             folder,
             self.tokenizers,
@@ -292,6 +297,11 @@ class Translator:
     def continues(self) -> bool:
         """Whether it writes on where a text stops, so that a translation is what follows, space and all."""
         return isinstance(self._form, Prompts)
+
+    @property
+    def takes_corrections(self) -> bool:
+        """Whether it can be corrected: not if it answers each word by itself."""
+        return self._form.takes_corrections
 
     @property
     def takes_sentences(self) -> bool:

@@ -1,12 +1,14 @@
 """Small random models whose every parameter matters."""
 
+from dataclasses import replace
+
 import torch
 
 from interlingua.checkpoints.model_folder import LoadedModel, build
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.config import DecodingConfig
 from interlingua.corpus.pairs import SentencePair
-from interlingua.model.architecture import Architecture
+from interlingua.model.architecture import Architecture, EncoderArchitecture
 from interlingua.model.layer_parts import RESIDUAL_GAIN
 from interlingua.model.transformer import Transformer
 from interlingua.tokenization import TokenizerPair
@@ -107,3 +109,18 @@ def random_model(architecture: Architecture, *, shared: bool = True, seed: int =
         32,
         pairs,
     )
+
+
+def random_tagger() -> LoadedModel:
+    """Make a model that answers each word by itself."""
+    loaded = random_model(SHAPES["tied"], shared=False)
+    sizes = EncoderArchitecture(
+        answers="tokens",
+        encoder_layers=1,
+        d_model=16,
+        d_ff=24,
+        heads=2,
+        max_positions=64,
+        tie="none",
+    )
+    return replace(loaded, model=build(sizes, loaded.tokenizers).eval().requires_grad_(False))

@@ -6,7 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from random_models import SHAPES, SOURCES, random_model
+from random_models import SHAPES, SOURCES, random_model, random_tagger
 
 from interlingua.checkpoints.manifest import check_manifest
 from interlingua.checkpoints.model_folder import save_model_folder
@@ -123,6 +123,18 @@ def test_who_deletes_the_file_begins_anew(place: Path, capsys: Capture) -> None:
     assert "1 new and 0 changed corrections, 1 in " in correct(capsys, SOURCES[1], "the dog!")
     plain = run(capsys, "translate", "m", SOURCE)
     assert run(capsys, *translate) == f"{plain}the dog!\n"
+
+
+def test_a_model_that_answers_each_word_by_itself_is_not_corrected(
+    place: Path, capsys: Capture
+) -> None:
+    tagger = random_tagger()
+    save_model_folder(place / "tags", tagger, parameters_of(tagger.model), "a card\n")
+    told = "a model that answers each word by itself follows no corrections"
+    refused(capsys, 2, told, "correct", "tags", "--source", SOURCE, "--target", TARGET)
+    assert not Path("tags-corrections").exists()
+    Path("told").mkdir()
+    refused(capsys, 2, told, "translate", "tags", SOURCE, "--corrections", "told")
 
 
 def test_corrections_of_other_languages_are_refused(place: Path, capsys: Capture) -> None:

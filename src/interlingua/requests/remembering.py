@@ -30,6 +30,7 @@ from interlingua.decoding.neighbours import Example, NeighbourMemory
 from interlingua.decoding.protocol import HiddenModel
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
 from interlingua.files import replace_file, spelled_out
+from interlingua.requests.text_forms import Sources
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.truecasing import TruecasingTokenizer, plain_sources
@@ -39,6 +40,7 @@ __all__ = [
     "Spelled",
     "default_folder",
     "is_spelled",
+    "refuse_uncorrectable",
     "spell",
     "spelling_of",
 ]
@@ -70,6 +72,18 @@ def default_folder(model: Path) -> Path:
     if folder.name == "model" and (folder.parent / "config.toml").is_file():
         return folder.parent / "corrections"
     return folder.with_name(f"{folder.name}-corrections")
+
+
+def refuse_uncorrectable(form: Sources) -> None:
+    """Refuse a model that would not follow what it is told.
+
+    Raises:
+        ConfigError: it answers each word by itself.
+    """
+    if not form.takes_corrections:
+        raise ConfigError(
+            "a model that answers each word by itself follows no corrections; train it on what is right"
+        )
 
 
 def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Spelled:

@@ -28,6 +28,11 @@ class Sources:
     longest: int
     """Tokens of a source at most, the end symbol included."""
 
+    @property
+    def takes_corrections(self) -> bool:
+        """Whether the correction of a text can be followed."""
+        return True
+
     def read(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Return the ids of each text by its place, without those that hold nothing, and the places of those that were cut."""
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
@@ -81,6 +86,11 @@ class Questions(Sources):
     answers: Literal["tokens", "sequence"]
     choices: tuple[int, ...] | None
     """The tags or classes, without the letters and bytes that every vocabulary has; None where words of the text are guessed."""
+
+    @property
+    def takes_corrections(self) -> bool:
+        """Not where each answer is read at a token of its own: it gives one for every token, however many answers were told."""
+        return self.answers != "tokens"
 
     @property
     def guesses(self) -> bool:

@@ -38,6 +38,7 @@ class ServedModel:
         beam_size: how it is searched, unless a request asks for more.
         has_letters: whether it was trained on words; only then a text without a letter is none that it can translate.
         takes_sentences: whether it translates; to another model a line is one whole: a prompt, a question, a text to summarise.
+        takes_corrections: whether it follows any.
     """
 
     number: int
@@ -46,6 +47,7 @@ class ServedModel:
     beam_size: int
     has_letters: bool
     takes_sentences: bool
+    takes_corrections: bool = True
 
 
 @dataclass(eq=False, slots=True)

@@ -41,7 +41,7 @@ def _correction(service: Service, form: SuggestForm) -> Correction:
     """Return what was told, without white space around it, between the languages of one model.
 
     Raises:
-        Refusal: a text is blank, or no model translates between these languages by itself, so that none could follow it.
+        Refusal: a text is blank, or no model translates between these languages by itself and follows corrections.
     """
     texts = form.q.strip(), form.s.strip()
     for name, text in zip(("q", "s"), texts, strict=True):
@@ -55,6 +55,11 @@ def _correction(service: Service, form: SuggestForm) -> Correction:
             400,
             f"Invalid request: no model here translates from {passage.source} to {target} by itself; "
             "suggest between the languages of one model",
+        )
+    if not passage.way[0].takes_corrections:
+        raise Refusal(
+            400,
+            f"Invalid request: the model from {passage.source} to {target} answers each word by itself, and follows no corrections",
         )
     return Correction(*texts, passage.source, target)
 

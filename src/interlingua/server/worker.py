@@ -106,6 +106,7 @@ class Worker:
                 "beam_size": each.decoding.beam_size,
                 "has_letters": _has_letters(each),
                 "takes_sentences": each.takes_sentences,
+                "takes_corrections": each.takes_corrections,
             }
             for each in self._translators
         ]
@@ -121,15 +122,18 @@ class Worker:
         A server that runs is not stopped by what became of its corrections since it was started: of a restart it is only logged.
 
         Raises:
-            CorpusError: they cannot be read, or are of other languages than all models.
-            ConfigError: a model cannot remember them; also ``ModelError``. Later on that stops no server.
+            CorpusError: they cannot be read, or are of other languages than all models that follow any.
+            ConfigError: no model follows any, or one cannot remember those of its languages; also ``ModelError``. Later on that stops
+                no server.
         """
         from interlingua.checkpoints.adapter_folder import weights_sha256
 
         refused: list[CorpusError] = []
-        models = zip(self._folders, self._translators, strict=True)
-        for number, (folder, translator) in enumerate(models):
-            followed = translator.remember(corrections, weights_sha256(folder))
+        numbers = range(len(self._translators))
+        followers = [number for number in numbers if self._translators[number].takes_corrections]
+        for number in followers or numbers:  # where none is one, the first says so
+            translator = self._translators[number]
+            followed = translator.remember(corrections, weights_sha256(self._folders[number]))
             if not is_restart:
                 try:
                     followed.check_languages()
@@ -140,7 +144,7 @@ class Worker:
             if followed.memory.examples:
                 # What is like a correction needs it, and by then another may lie where it was.
                 translator.hold_model()
-        if len(refused) == len(self._translators):
+        if len(refused) == len(followers):
             raise refused[0]
 
     @cached_property

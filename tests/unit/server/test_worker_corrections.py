@@ -3,17 +3,23 @@
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from random_models import SHAPES, SOURCES, random_model
+from random_models import SHAPES, SOURCES, random_model, random_tagger
 
 from interlingua.checkpoints.model_folder import save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.corpus.corrections import CORRECTIONS, Correction, add_corrections
-from interlingua.errors import CorpusError
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.kernels.search import precisions
-from interlingua.server.frames import Message
+from interlingua.server.engine import ServedModel
+from interlingua.server.frames import Message, read_frame
+from interlingua.server.languages import Languages
+from interlingua.server.refusals import Refusal
+from interlingua.server.schemas import SuggestForm
+from interlingua.server.suggestions import _correction
 from interlingua.server.worker import Worker
 
 
@@ -34,8 +40,8 @@ def start(told: Path, *models: Path, is_restart: bool = False) -> Message:
     }
 
 
-def translate(worker: Worker, text: str) -> str:
-    asked = {"model": 0, "texts": [text], "options": {}}
+def translate(worker: Worker, text: str, model: int = 0) -> str:
+    asked = {"model": model, "texts": [text], "options": {}}
     found: str = next(worker._translate(asked))["found"][0][0]
     return found
 
@@ -131,3 +137,28 @@ def test_many_corrections_at_once_hold_up_no_request_and_are_right_all_the_same(
         for _ in sources:
             worker._refreshed(0)
         assert len(memory.memory.examples) == len(sources)
+
+
+def test_a_model_that_follows_no_corrections_keeps_no_other_from_them(tmp_path: Path) -> None:
+    tags, model, told = tmp_path / "tags", tmp_path / "m", tmp_path / "told"
+    tagger = random_tagger()
+    save_model_folder(tags, tagger, parameters_of(tagger.model), "a card\n")
+    save(model, seed=0)
+    add_corrections(told, [Correction(SOURCES[1], "the dog", "ro", "en")])
+    with open(tmp_path / "answers", "wb") as answers:
+        worker = Worker(answers)
+        worker.load(start(told, tags, model))
+        assert translate(worker, SOURCES[1], model=1) == "the dog"
+        with pytest.raises(ConfigError, match="answers each word by itself"):
+            Worker(answers).load(start(told, tags))
+    with open(tmp_path / "answers", "rb") as said:
+        ready = (read_frame(said) or {})["ready"]
+    assert [each["takes_corrections"] for each in ready] == [False, True]
+
+
+def test_a_suggestion_for_a_model_that_follows_no_corrections_is_refused() -> None:
+    tagger = ServedModel(0, "en", "tag", 4, True, True, takes_corrections=False)
+    service: Any = SimpleNamespace(languages=Languages([tagger]))
+    form = SuggestForm(q="a cat", s="D N", source="en", target="tag")
+    with pytest.raises(Refusal, match="the model from en to tag answers each word by itself"):
+        _correction(service, form)
