@@ -225,8 +225,15 @@ class ParallelFiles:
         ends = chain.from_iterable(part.remarks for part in self.parts)
         return "\n".join([*remarks, *ends]) or None
 
-    def moved(self, places: Mapping[Path, Path]) -> "ParallelFiles":
-        """Return the same after some of the files were moved; ``places`` says from where to where."""
+    def moved(
+        self, places: Mapping[Path, Path], found: Mapping[str, FileState] | None = None
+    ) -> "ParallelFiles":
+        """Return the same after some of the files were moved.
+
+        Args:
+            places: from where to where.
+            found: what the system says of files where they are now: to another disk they were copied, and are other files there.
+        """
         parts = tuple(
             replace(
                 part,
@@ -237,6 +244,7 @@ class ParallelFiles:
         )
         names = {old.as_posix(): new.as_posix() for old, new in places.items()}
         states = {names.get(name, name): state for name, state in self.states.items()}
+        states |= {name: state for name, state in (found or {}).items() if name in states}
         return replace(self, parts=parts, states=states)
 
     def check_unchanged(self) -> None:

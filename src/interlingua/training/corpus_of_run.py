@@ -269,13 +269,11 @@ class RunCorpus:
         self._files = self._files.moved(places)
         self.files = self._files.paths
         self.prints = {names.get(name, name): found for name, found in self.prints.items()}
-        self._states = {
-            names.get(name, name): FileState.of(Path(names.get(name, name)))
-            for name in self._states
-        }
+        found = {name: FileState.of(Path(name)) for name in names.values()}
+        self._states = {names.get(name, name): at for name, at in self._states.items()} | found
         if self._scanned:
             training, validation = self._scanned.training, self._scanned.validation
-            self._scanned = _Text(training.moved(places), validation.moved(places))
+            self._scanned = _Text(training.moved(places, found), validation.moved(places, found))
 
     def lock(self, folder: RunFolder) -> None:
         """Write what identifies the files of the run, and what they were unpacked from."""

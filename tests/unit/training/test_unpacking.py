@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -238,6 +239,23 @@ def test_what_came_through_a_pipe_is_kept_for_later(
         prepared_from(tmp_path, pairs="-")
     with pytest.raises(CorpusError, match="standard input: is named twice"):
         prepared_from(tmp_path, pairs=["-", "-"])
+
+
+def test_a_run_on_a_disk_of_its_own_takes_what_was_unpacked_beside_it(
+    tmp_path: Path, pipe_in: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run folder that is a mount point: to move a file there is to copy it, and a copy is another file to the system."""
+
+    def copy(path: Path, place: Path) -> None:
+        shutil.copy2(path, place)
+        path.unlink()
+
+    monkeypatch.setattr(shutil, "move", copy)
+    (tmp_path / "v.tsv").write_bytes(tsv(PAIRS[:9]))
+    for number, valid in enumerate(({}, {"valid_pairs": tmp_path / "v.tsv"})):
+        pipe_in(tsv())
+        prepared = prepared_from(tmp_path / str(number), pairs="-", **valid)
+        assert len(prepared.training.shards) + len(prepared.validation.shards) == 90 + 9 * number
 
 
 def test_a_pipe_that_nobody_writes_to_is_waited_for_aloud(
