@@ -170,6 +170,21 @@ def test_a_tokenizer_that_changed_or_is_gone_is_refused(begun: Path, capsys: Cap
     run(f"{TRAIN} --training.steps 12")
 
 
+def test_what_others_leave_beside_a_tokenizer_is_nothing_to_the_run(begun: Path) -> None:
+    folder = RunFolder(Path("run"))
+    (known,) = folder.read_settings()
+    known["fixed"]["tokenizer/.tokenizer.json.swp"] = "0" * 64  # as earlier versions had it
+    write_text("run/settings.jsonl", [json.dumps(known)])
+    ids = Path("run/shards/training/source_ids")
+    cut = ids.stat().st_ino
+    (folder.tokenizer / ".DS_Store").write_bytes(b"\0")
+    (folder.tokenizer / ".ipynb_checkpoints").mkdir()
+    run(f"{TRAIN} --training.steps 12")
+    assert steps()[-1] == 12
+    assert ids.stat().st_ino == cut
+    assert not [name for name in folder.read_settings()[-1]["fixed"] if "/." in name]
+
+
 def test_none_switches_off_or_is_refused_like_any_other_value(begun: Path, capsys: Capture) -> None:
     status, line = refused(f"{TRAIN} --training.steps 12 --training.ema none", capsys)
     assert (status, "training.ema = 0.9, not None" in line) == (2, True)

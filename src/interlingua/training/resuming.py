@@ -13,7 +13,7 @@ from interlingua.config_files import load_config, save_config
 from interlingua.corpus.corrections import CORRECTIONS
 from interlingua.errors import ConfigError, ModelError, OutputError
 from interlingua.files import replace_file, write_text
-from interlingua.training.run_folder import RunFolder
+from interlingua.training.run_folder import TOKENIZER_FILES, RunFolder
 from interlingua.training.starting import is_same_start
 
 __all__ = [
@@ -185,7 +185,8 @@ def _refuse_edits(earlier: RunConfig, folder: RunFolder) -> None:
     began = known[-1].get("fixed", {}) if known else {}
     now = fixed_settings(earlier, folder)
     for name, value in began.items():
-        is_file = name.startswith("tokenizer/")
+        # Earlier versions listed whatever lay there, of which nothing was learnt.
+        is_file = name.removeprefix("tokenizer/") in TOKENIZER_FILES
         if now.get(name) == value or not (is_file or name in now):
             continue
         if is_file:

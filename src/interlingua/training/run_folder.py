@@ -16,14 +16,18 @@ from interlingua import __version__
 from interlingua.checkpoints.store import checkpoint_steps
 from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.files import clear_left_overs, hold_folder, write_text
+from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME
 
-__all__ = ["MACHINE", "RunFolder", "not_prepared"]
+__all__ = ["MACHINE", "TOKENIZER_FILES", "RunFolder", "not_prepared"]
 
 MACHINE = (
     *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
     *("device", "dtype", "kernels", "cuda"),
 )
 """What the last bit of a loss depends on, of all that ``environment.json`` tells."""
+
+TOKENIZER_FILES = (SOURCE_NAME, TARGET_NAME, SHARED_NAME)
+"""Names of what a run reads in ``tokenizer/``."""
 
 _OF_NO_LOSS = {"keep_checkpoints", "average_last", "patience", "worker_timeout"}
 """Settings of training that change no loss of an update."""
@@ -53,9 +57,13 @@ class RunFolder:
         self.validation = self.path / "validation.json"
 
     def tokenizer_checksums(self) -> dict[str, str]:
-        """Return the SHA-256 of each file of the tokenizers; nothing where there are none."""
-        files = sorted(self.tokenizer.iterdir()) if self.tokenizer.is_dir() else []
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        """Return the SHA-256 of each file of the tokenizers; what an editor or a file browser leaves beside them is none."""
+        files = [self.tokenizer / name for name in TOKENIZER_FILES]
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if path.is_file()
+        }
 
     def has_checkpoints(self) -> bool:
         """Tell whether training has begun here."""
