@@ -444,6 +444,33 @@ def test_a_line_of_five_thousand_words_does_not_stop_a_run(
     assert math.isfinite(seen["validation"]["loss"])
 
 
+@pytest.mark.parametrize("left", [None, "{"])
+def test_a_run_whose_corpus_lock_was_taken_for_a_stale_one_goes_on_and_writes_it_anew(
+    begun: Path, left: str | None, capsys: Capture
+) -> None:
+    lock = Path("run/corpus.lock")
+    whole = lock.read_bytes()
+
+    def damage() -> None:
+        lock.unlink() if left is None else lock.write_text(left)
+
+    damage()
+    write_text("other.en", [*sentences()[1:], "another line"])
+    status, line = refused(f"{TRAIN.replace('text.en', 'other.en')} --training.steps 12", capsys)
+    assert (status, "was started with another text than other.en holds now" in line) == (2, True)
+    run(f"{TRAIN} --training.steps 12")
+    assert lock.read_bytes() == whole
+    damage()
+    kept = Path("run/shards/corpus.json")
+    kept.unlink()
+    status, line = refused(f"{TRAIN} --training.steps 16", capsys)
+    assert f"{lock}: cannot be read" in line
+    assert f"nor can {kept}, so that nothing tells whether this is the text of the run" in line
+    assert steps()[-1] == 12
+    run(f"{TRAIN} --training.steps 4 --fresh")
+    assert Path("run.1/checkpoints/step-12").exists()
+
+
 def test_a_model_searches_as_a_later_start_says(begun: Path, capsys: Capture) -> None:
     weights = Path("run/model/model.safetensors").read_bytes()
     assert load_model_folder(Path("run/model")).decoding.beam_size != 7

@@ -494,24 +494,46 @@ def lock_corpus(
 
 
 def is_locked_to(folder: RunFolder, files: Sequence[Path], prints: Prints) -> bool:
-    """Tell whether a run was made from these files, wherever they lie now: what they hold decides."""
-    return changed_since(folder, files, prints) == ()
+    """Tell whether a run was made from these files, wherever they lie now: what they hold decides; False if it does not tell."""
+    try:
+        return changed_since(folder, files, prints) == ()
+    except CorpusError:
+        return False
 
 
 def changed_since(
     folder: RunFolder, files: Sequence[Path], prints: Prints
 ) -> tuple[Path, ...] | None:
-    """Return which of these files hold something else than those that a run was made from; None: it had not so many."""
+    """Return which of these files hold something else than those that a run was made from; None: it had not so many.
+
+    Where ``corpus.lock`` is gone, because somebody took it for what a dead process left, ``shards/corpus.json`` tells the same.
+
+    Raises:
+        CorpusError: neither can be read.
+    """
     try:
         locked = json.loads(folder.corpus_lock.read_text(encoding="utf-8"))
         before = [entry["sha256"] for entry in locked.values()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        files = tuple(dict.fromkeys(files))  # it has one entry of a file that is taken twice
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        before = _checksums_kept(folder, error)
+    if len(before) != len(files):
         return None
-    now = _in_order(files, prints)
-    if len(before) != len(now):
-        return None
-    pairs = zip(now.items(), before, strict=True)
-    return tuple(Path(name) for (name, entry), was in pairs if was != entry["sha256"])
+    pairs = zip(files, before, strict=True)
+    return tuple(path for path, was in pairs if was != prints[path.as_posix()]["sha256"])
+
+
+def _checksums_kept(folder: RunFolder, why: Exception) -> list[str]:
+    """Return the SHA-256 of each file of a run whose ``corpus.lock`` cannot be read, in the order that they are taken in."""
+    try:
+        kept = kept_identity(folder)
+        parts = ("source", "target", "valid_source", "valid_target")
+        return [sha256 for part in parts for sha256 in kept[part]]
+    except (CorpusError, KeyError, TypeError):
+        raise CorpusError(
+            f"{folder.corpus_lock}: cannot be read ({why}), nor can {folder.shards / _NAME}, so that nothing tells whether this is the "
+            "text of the run; put either back from a copy, use --fresh to start anew, or another --run-dir"
+        ) from why
 
 
 def _in_order(files: Sequence[Path], prints: Prints) -> dict[str, FileFingerprint]:

@@ -76,7 +76,7 @@ class RunFolder:
         if not self.path.is_dir():
             return False
         names = {path.name for path in self.path.iterdir()}
-        if {self.corpus_lock.name, self.config.name} <= names:
+        if self.config.name in names and (self.corpus_lock.name in names or self.has_checkpoints()):
             return True
         begun_anew = {".lock", self.corpus.name, self.corrections.name}
         return not names - begun_anew or self._is_half_prepared(names)
@@ -100,9 +100,10 @@ class RunFolder:
             TrainingError: another process is training in it.
         """
         if not self.is_run():
+            lacks = f" ({self.config.name} is there, and no {self.corpus_lock.name})"
             raise OutputError(
-                f"{self.path}: is not a run but something else, which training would overwrite; "
-                "choose another --run-dir"
+                f"{self.path}: is not a run but something else, which training would overwrite"
+                f"{lacks if self.config.is_file() else ''}; choose another --run-dir"
             )
         busy = TrainingError(
             f"{self.path}: another process is training in this folder; "

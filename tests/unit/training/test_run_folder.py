@@ -49,6 +49,16 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, name: st
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_a_configuration_alone_is_no_run_and_what_is_missing_is_told(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", RunConfig(), begun=False)
+    (folder.path / "metrics.jsonl").write_text("")
+    folder.corpus_lock.unlink()
+    with pytest.raises(OutputError, match=r"config\.toml is there, and no corpus\.lock"):
+        set_aside(folder.path)
+    (folder.checkpoints / "step-1").mkdir(parents=True)
+    assert set_aside(folder.path) == tmp_path / "run.1"
+
+
 @pytest.mark.parametrize(
     "left",
     [
