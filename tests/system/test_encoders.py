@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from small_runs import (
@@ -20,6 +22,8 @@ from small_runs import (
 
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.tokenization.pair import TokenizerPair
+from interlingua.training.prepare import reopen
+from interlingua.training.run_folder import RunFolder
 from interlingua.translator import Translator
 
 SIZES = f"--model.kind encoder --model.encoder-layers 1 {SENTENCE_SIZES}"
@@ -90,6 +94,17 @@ def test_classes_may_have_spaces_around_them_and_those_never_seen_are_told(
     assert "1 validation pairs have a class that no training pair has" in told
     vocabulary = TokenizerPair.load(Path("classes/tokenizer")).target
     assert len(vocabulary.encode("animal").ids) == 1
+
+
+def test_noise_of_a_text_leaves_its_class_as_it_is(place: Path) -> None:
+    classes = Path("text.class").read_text().splitlines()
+    write_text("text.class", [f"{each} " for each in classes])
+    run(f"{CLASSES} --corpus.noise 1 --training.steps 4 {FAST}")
+    noisy = reopen(RunFolder(Path("classes"))).training
+    pairs = np.arange(len(noisy.shards))
+    spoiled, clean = noisy.batch(pairs, 0), replace(noisy, noise=None).batch(pairs, 0)
+    assert not torch.equal(spoiled.source, clean.source)
+    assert torch.equal(spoiled.target_out, clean.target_out)
 
 
 @pytest.mark.parametrize(("answers", "what"), [("tokens", "tag"), ("sequence", "class")])

@@ -66,6 +66,8 @@ class TrainingData:
     """For each part, from which language into which, if the model has several pairs of them."""
     masking: Masking | None = None
     """What an encoder has to guess; sources and targets are then the same text."""
+    has_classes: bool = False
+    """Targets are classes: whatever is done to a source, they are what the shards have."""
     writes_on: bool = False
     """Sources are left out, as a language model has none; what is shown is the second half of a text after the first."""
     ahead: dict[int, Future[list[np.ndarray]]] = field(
@@ -200,6 +202,8 @@ class TrainingData:
             spoiled = self.noise.apply(pair.source, pair.target, epoch=epoch, pair=index)
             if spoiled is not None:
                 source, target = self._cut_both(*spoiled, index, epoch)
+                if self.has_classes:
+                    target = self.shards.target(index).tolist()
                 may_be_cut = not isinstance(self.noise, InputNoise)
                 # What is spoiled beyond its length keeps to the text as it is: else the source would be cut, and not the target.
                 if may_be_cut or max(len(source), len(target)) <= longest:

@@ -385,6 +385,7 @@ def _data(
         # Unlike what people type, gaps are the task itself: a validation has them too, the same each time.
         noise=gaps if corpus.denoise else None,
         masking=_masking(config, tokenizers),
+        has_classes=config.model.answers == "sequence",
         writes_on=config.model.kind == "decoder",
     )
 
