@@ -1,6 +1,9 @@
+import _thread
 import hashlib
 import json
 import mmap
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 from small_shards import write_shards
 
+from interlingua.batching import shards as shards_module
 from interlingua.batching.shards import open_shards
 from interlingua.errors import CorpusError
 
@@ -66,6 +70,32 @@ def test_a_truncated_changed_or_missing_file_is_refused_by_name(tmp_path: Path, 
     path.unlink()
     with pytest.raises(CorpusError, match=f"{name}: cannot be read"):
         open_shards(tmp_path / "shards")
+
+
+def test_whoever_is_told_to_stop_does_not_wait_until_large_shards_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_shards(tmp_path / "shards", [[1]] * 3_000, [[2]] * 3_000)
+    monkeypatch.setattr(shards_module, "_BLOCK", 1)
+    whole = hashlib.sha256
+
+    class Slow:
+        def __init__(self) -> None:
+            self.digest = whole()
+
+        def update(self, block: bytes) -> None:
+            time.sleep(0.01)
+            self.digest.update(block)
+
+        def hexdigest(self) -> str:
+            return self.digest.hexdigest()
+
+    monkeypatch.setattr(hashlib, "sha256", Slow)
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        open_shards(tmp_path / "shards")
+    assert time.monotonic() - started < 20  # of minutes
 
 
 @pytest.mark.parametrize(
