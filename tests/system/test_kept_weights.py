@@ -11,6 +11,7 @@ from small_runs import REPEATABLE, run, sentences, weights_of, write_text
 from interlingua.checkpoints.average import average_weights
 from interlingua.checkpoints.model_folder import add_to_model_folder
 from interlingua.checkpoints.store import CheckpointStore
+from interlingua.cli import main
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.requests.confidence import CALIBRATION
 from interlingua.training.validation import Validation, Validator
@@ -84,6 +85,34 @@ def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_r
     stays = "step 4" if is_there else "what run/model holds"
     assert f"BLEU 5.00; {stays} is better and stays" in told.err
     assert ("validation: loss 2.000, BLEU 30.00" in told.out) == is_there
+
+
+@pytest.mark.parametrize("of_before", ["the run", "average"])
+def test_a_mean_whose_making_was_interrupted_is_made_at_the_next_start(
+    of_before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    means = f"{TRAIN} --training.average-last 2 --training.keep-checkpoints 2"
+    with monkeypatch.context() as patch:
+        script([30.0, 10.0, 20.0, 31.0], patch)
+        run(means)
+    if of_before == "average":
+        run("average run --last 2")
+    longer = f"{means} --training.steps 16"
+    with monkeypatch.context() as patch:
+        script([11.0], patch)
+        assert (
+            main(longer.split()) != 0
+        )  # there is no figure for the mean: as if it had been killed
+    card = Path("run/model/README.md")
+    assert "16" not in card.read_text().partition("The weights are ")[2].partition("\n")[0]
+    with monkeypatch.context() as patch:
+        left = script([31.0], patch)
+        run(longer)
+    assert not left
+    assert "The weights are the mean of 2 checkpoints up to step 16.\n" in card.read_text()
 
 
 def test_a_start_with_nothing_left_to_train_leaves_a_mean_and_what_is_beside_it(

@@ -484,8 +484,8 @@ class _Run:
         steps = self.store.whole_steps()[-self.prepared.config.training.average_last :]
         if len(steps) < 2 or self.trainer.mean is not None:
             return
-        made_of = f"the mean of {len(steps)} checkpoints"
-        kept = (weights_sentence(made_of), "The weights are the mean of the last ")
+        made_of = f"the mean of {len(steps)} checkpoints up to step {steps[-1]:,}"
+        kept = (weights_sentence(made_of), f" to {steps[-1]}).")
         if not anew and any(words in self._card() for words in kept):
             return
         model = self.trainer.model
