@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Container
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,12 @@ from interlingua.config_contradictions import contradictions_in
 from interlingua.config_files import load_config, save_config
 from interlingua.corpus.corrections import CORRECTIONS
 from interlingua.errors import ConfigError, ModelError, OutputError
-from interlingua.files import replace_file, write_text
+from interlingua.files import (
+    remove_folder,
+    replace_file,
+    temporary_neighbour,
+    write_text,
+)
 from interlingua.training.run_folder import TOKENIZER_FILES, RunFolder
 from interlingua.training.starting import is_same_start
 
@@ -226,16 +231,22 @@ def set_aside(path: Path) -> Path | None:
     number = 1
     while (new := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
-    with RunFolder(path).locked():
+    told = RunFolder(path).corrections / CORRECTIONS
+    with ExitStack() as held:
+        held.enter_context(RunFolder(path).locked())
+        copy = None  # made before the run is renamed: whoever is interrupted has not lost what was told
+        if told.is_file():
+            copy = temporary_neighbour(path)
+            held.callback(remove_folder, copy)
+            with replace_file(RunFolder(copy).corrections / CORRECTIONS) as file:
+                file.write(told.read_bytes())
         try:
             path.rename(new)
+            if copy:
+                copy.rename(path)
         except OSError as error:
             raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
     moved = RunFolder(new)
-    told = moved.corrections / CORRECTIONS
-    if told.is_file():
-        with replace_file(RunFolder(path).corrections / CORRECTIONS) as file:
-            file.write(told.read_bytes())
     try:
         config = earlier_config(moved)
     except ModelError:

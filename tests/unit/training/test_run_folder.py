@@ -112,6 +112,30 @@ def test_what_was_corrected_stays_where_it_is_when_a_run_is_begun_anew(tmp_path:
         assert read_corrections(folder.corrections) == told
 
 
+def test_what_was_corrected_is_copied_before_the_run_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(tmp_path / "run", RunConfig())
+    told = [Correction("unu", "one", "ro", "en")]
+    add_corrections(folder.corrections, told)
+
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resuming, "replace_file", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            set_aside(folder.path)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert folder.has_checkpoints()
+    with monkeypatch.context() as patch:
+        patch.setattr(resuming, "earlier_config", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            set_aside(folder.path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.1"]
+    assert read_corrections(folder.corrections) == told
+
+
 def test_a_run_that_is_being_trained_is_not_moved_away(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", RunConfig())
     with folder.locked(), pytest.raises(TrainingError, match="another process"):
