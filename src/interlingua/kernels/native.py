@@ -13,16 +13,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
-
-from interlingua.errors import OutputError
-from interlingua.files import replace_file
 
 __all__ = ["DTYPES", "describe", "function", "is_available", "library"]
 
@@ -40,6 +38,9 @@ _OPTIMISE = (
 )
 _AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe")
 _PATIENCE = 120.0
+_SCRATCH = "compiling-"
+_LEFT_OVER = 24 * 3600.0
+"""Seconds after which nobody can still be compiling."""
 
 _DROPOUT = "uuuf"
 _ATTENTION = "lllll" + "pp" + "ppp" + "lll" + "ppp" + "i" + _DROPOUT
@@ -125,7 +126,7 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
             except subprocess.CalledProcessError as error:
                 lines = error.stderr.decode(errors="replace").strip().splitlines()
                 reason = f"{compiler}: {lines[-1] if lines else 'failed'}"
-            except (OSError, RuntimeError, OutputError, subprocess.SubprocessError) as error:
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
                 reason = f"{compiler}: {error}"  # a RuntimeError: there is no home folder
     return None, reason
 
@@ -154,7 +155,11 @@ def _load(compiler: list[str], flags: list[str]) -> tuple[ctypes.CDLL, str]:
             return ctypes.CDLL(str(path)), name
         except OSError:
             path.unlink(missing_ok=True)
-    _compile([*compiler, *flags], path)
+    try:
+        _compile([*compiler, *flags], path)
+    except (OSError, subprocess.SubprocessError):
+        if not path.exists():  # else somebody else has made it meanwhile
+            raise
     # Not linked with a library of threads: torch has loaded one, and a second would fight with it for the cores.
     return ctypes.CDLL(str(path)), name
 
@@ -195,17 +200,26 @@ def _processor() -> str:
 
 
 def _compile(command: list[str], path: Path) -> None:
-    """Put the library at ``path``, whole or not at all; several processes may do so at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+    """Put the library at ``path``, whole or not at all; several processes may do so at once, and machines that share a home.
+
+    So no number of a process is in the name of what is being written: another machine would miss it among its own, and clear it away.
+    What was left by those that were killed goes when it is old.
+    """
+    for left_over in path.parent.glob(f"{_SCRATCH}*"):
+        with suppress(OSError):  # another process may be quicker
+            if time.time() - left_over.stat().st_mtime > _LEFT_OVER:
+                shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=path.parent) as scratch:
         objects = [str(Path(scratch) / f"{source.stem}.o") for source in _SOURCES]
         _run_together(
             [*command, "-fopenmp", "-c", str(source), "-o", made]
             for source, made in zip(_SOURCES, objects, strict=True)
         )
-        with replace_file(path) as made:
-            linked = Path(scratch) / path.name
-            _run([*command, "-shared", *objects, "-o", str(linked)])
-            made.write(linked.read_bytes())
+        linked = Path(scratch) / path.name
+        _run([*command, "-shared", *objects, "-o", str(linked)])
+        with linked.open("rb") as made:
+            os.fsync(made.fileno())
+        linked.replace(path)
 
 
 def _run_together(commands: Iterable[list[str]]) -> None:

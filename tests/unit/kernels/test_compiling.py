@@ -1,5 +1,7 @@
 """What happens around the compilers that make the kernels."""
 
+import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from types import FrameType, SimpleNamespace
 import pytest
 import torch
 
-from interlingua.errors import OutputError
+from interlingua import files
 from interlingua.kernels import gpu, native
 
 
@@ -80,10 +82,46 @@ def test_a_cache_that_cannot_be_written_leaves_all_to_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(command: list[str], path: Path) -> None:
-        raise OutputError(f"{path}: cannot be written (no space left on device)")
+        raise OSError(f"{path}: cannot be written (no space left on device)")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(native, "_compile", fail)
     found, words = native._loaded.__wrapped__()
     assert found is None
     assert "no space left" in words
+
+
+def test_another_machine_with_the_same_home_clears_nothing_away_that_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kernels-1.so"
+    old, young = tmp_path / "compiling-old", tmp_path / "compiling-young"
+    for left_over in (old, young):
+        left_over.mkdir()
+    os.utime(old, (0, 0))
+
+    def link(command: list[str]) -> bytes:
+        Path(command[-1]).write_bytes(b"library")
+        files.clear_left_overs(tmp_path)
+        return b""
+
+    monkeypatch.setattr(files, "_is_alive", lambda _: False)  # as there: the number means nothing
+    monkeypatch.setattr(native, "_run_together", lambda _: None)
+    monkeypatch.setattr(native, "_run", link)
+    native._compile(["c++"], path)
+    assert path.read_bytes() == b"library"
+    assert sorted(each.name for each in tmp_path.iterdir()) == [young.name, path.name]
+
+
+def test_a_library_that_somebody_else_made_while_a_compiler_failed_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(command: list[str], path: Path) -> None:
+        path.write_bytes(b"library")
+        raise subprocess.TimeoutExpired(command, 120.0)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "_fingerprint", lambda *_: "1")
+    monkeypatch.setattr(native, "_compile", fail)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: path)
+    assert native._load(["c++"], []) == (str(tmp_path / "interlingua/kernels-1.so"), "kernels-1")
