@@ -803,3 +803,59 @@ def test_the_first_process_may_work_alone_for_longer_than_a_silent_one_is_waited
     assert "it fails 2.0" not in output
     assert "ValueError: it fails" in output
     assert "another process of this run ended or did not answer within 2 s" in output
+
+
+RECORDED = """
+import itertools, os, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+import torch
+from interlingua.batching.batch import make_batch
+from interlingua.config import TrainingConfig
+from interlingua.model.architecture import Architecture
+from interlingua.model.transformer import Transformer
+from interlingua.training.data import Cursor
+from interlingua.training.loop import Trainer
+from interlingua.training.stopping import StopSignal
+from interlingua.training.validation import Validation
+from interlingua.training.workers import join_workers
+
+place, is_divided = Path(sys.argv[1]), sys.argv[2] == "divided"
+if is_divided:
+    import torch.distributed.fsdp
+
+def slow(*_):
+    time.sleep(7.0)
+
+(place / f"begun-{os.environ['RANK']}").touch()
+while len([*place.glob("begun-*")]) < 2:  # each of them takes its time to import torch
+    time.sleep(0.01)
+cpu = torch.device("cpu")
+rows = [[3, 4, 5, 6]] * 4
+batch = make_batch(rows, rows, range(4), source_pad=0, source_end=1, target_pad=0, target_begin=2, target_end=1)
+validation = Validation(loss=1.0, bleu=1.0, chrf=1.0, exact=1.0, sentences=1)
+with join_workers(cpu, 3.0) as workers:
+    sizes = Architecture(d_model=16, d_ff=16, heads=2, encoder_layers=1, decoder_layers=1, tie="three-way")
+    model = Transformer(sizes, source_vocabulary=50, target_vocabulary=50, source_pad=0, target_pad=0)
+    data = SimpleNamespace(learns_from_text=False, batches=lambda _: itertools.repeat((batch, Cursor())))
+    config = TrainingConfig(steps=1, validate_every=1, shard=is_divided)
+    trainer = Trainer(model, data, config, device=cpu, dtype=torch.float32, workers=workers)
+    reason = trainer.run(
+        metrics=SimpleNamespace(write=lambda _: None),
+        samples=place / "samples",
+        store=SimpleNamespace(save=slow),
+        validator=SimpleNamespace(measure=lambda _: (validation, []), samples=lambda *_: []),
+        progress=SimpleNamespace(say=lambda _: None),
+        stop=StopSignal(),
+        on_validation=lambda *_: slow(),
+    )
+    sys.stdout.write(f"{reason}; {workers.total(1.0)}\\n")
+"""
+
+
+@pytest.mark.parametrize("way", ["whole", pytest.param("divided", marks=pytest.mark.slow)])
+def test_a_model_and_a_checkpoint_may_take_longer_to_write_than_a_silent_process_is_waited_for(
+    way: str, tmp_path: Path
+) -> None:
+    told = run_script(RECORDED, 2, str(tmp_path), way).stdout
+    assert told.count("step 1, the last one, is done; 2.0") == 2

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import asdict, replace
 from functools import partial
@@ -111,22 +111,29 @@ class Trainer:
         self.saved = self.state
         self.best = BestSoFar(**checkpoint.state["best"])
 
-    def save(self, store: CheckpointStore) -> None:
-        """Write a checkpoint of this moment, once for all processes; all must ask for it."""
+    def save(
+        self, store: CheckpointStore, alone: AbstractContextManager[None] | None = None
+    ) -> None:
+        """Write a checkpoint of this moment, once for all processes; all must ask for it, unless the first one is about to leave.
+
+        ``alone`` (:meth:`Workers.first_alone`) is where the others wait while the first one writes.
+        """
         with self.changing:
             self._gather()
             is_first = self.workers.is_first
             moments = moments_of(self.optimizer, self.learner, keep=is_first)
-            if not is_first:
-                return
-            means = {f"mean/{name}": mean for name, mean in self._mean_weights().items()}
-            store.save(
-                self.state.step,
-                parameters_of(self.model),
-                moments | means,
-                asdict(self.state) | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
-            )
-            self.saved = self.state
+            with alone or nullcontext():
+                if not is_first:
+                    return
+                means = {f"mean/{name}": mean for name, mean in self._mean_weights().items()}
+                store.save(
+                    self.state.step,
+                    parameters_of(self.model),
+                    moments | means,
+                    asdict(self.state)
+                    | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
+                )
+                self.saved = self.state
 
     @contextmanager
     def _rescued(self, stop: StopSignal, store: CheckpointStore) -> Iterator[None]:
@@ -307,26 +314,26 @@ class Trainer:
 
         def validate() -> None:
             self._gather()
-            with self._sound():
-                with self.workers.first_alone():
-                    measured = self._measured(validator) if self.workers.is_first else None
+            with self._sound(), self.workers.first_alone():
+                measured = self._measured(validator) if self.workers.is_first else None
                 seen = list(validator.samples(self.judged, measured[1])) if measured else []
             told = ""
             with self.changing:  # whoever saves now must find all of a validation or nothing of it
-                if measured:
-                    self.is_whole = False
-                    validation = measured[0]
-                    is_best = self.take_in(validation, metrics)
-                    _append_samples(samples, self.state.step, seen)
-                    seconds = self.state.seconds + time.monotonic() - self.clock
-                    self.state = replace(self.state, seconds=seconds)
-                    on_validation(validation, is_best)
-                    self.is_whole = True
-                    told = _in_words(self.state.step, validation, is_best)
+                with self.workers.first_alone():
+                    if measured:
+                        self.is_whole = False
+                        validation = measured[0]
+                        is_best = self.take_in(validation, metrics)
+                        _append_samples(samples, self.state.step, seen)
+                        seconds = self.state.seconds + time.monotonic() - self.clock
+                        self.state = replace(self.state, seconds=seconds)
+                        on_validation(validation, is_best)
+                        self.is_whole = True
+                        told = _in_words(self.state.step, validation, is_best)
                 found = (self.state, self.best, measured is not None)
                 self.state, self.best, is_measured = self.workers.from_first(found)
                 if is_measured:  # else the run was told to stop, and is saved at its end
-                    self.save(store)
+                    self.save(store, self.workers.first_alone())
             if told:  # not before: whoever saves does not wait until it is read
                 progress.say(told)
             self.clock = time.monotonic()
@@ -384,7 +391,7 @@ class Trainer:
         if not self._is_told_to_stop(stop):
             validate()
         if self.state.validated != self.state.step:
-            self.save(store)
+            self.save(store, self.workers.first_alone())
 
     def _record(self, meter: Meter, measured: Measured) -> None:
         if self.workers.is_first:

@@ -310,10 +310,11 @@ class _Run:
         if checkpoint:
             self.trainer.resume(checkpoint)
             self.progress.say(f"{self.folder.path}: continues after step {checkpoint.step:,}")
-            if self.workers.is_first and self.trainer.best.bleu >= 0:  # else none was validated
-                self._mend_model()
-                decoding = self.prepared.config.decoding
-                keep_decoding(self.folder.model, decoding, fitted=[CALIBRATION])
+            with self.workers.first_alone():
+                if self.workers.is_first and self.trainer.best.bleu >= 0:  # else none was validated
+                    self._mend_model()
+                    decoding = self.prepared.config.decoding
+                    keep_decoding(self.folder.model, decoding, fitted=[CALIBRATION])
         elif self.prepared.start:
             self._take_start(self.prepared.start)
         elif self.prepared.word_vectors:
