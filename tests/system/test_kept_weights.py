@@ -1,13 +1,16 @@
 """Which weights a run leaves in its model folder: those that translate best, or a mean that is no worse."""
 
+import errno
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from small_runs import REPEATABLE, run, sentences, weights_of, write_text
+from small_runs import REPEATABLE, refused, run, sentences, weights_of, write_text
 
+from interlingua.checkpoints import manifest
 from interlingua.checkpoints.average import average_weights
 from interlingua.checkpoints.model_folder import add_to_model_folder
 from interlingua.checkpoints.store import CheckpointStore
@@ -21,6 +24,7 @@ TRAIN = (
     f"--model.decoder-layers 1 {REPEATABLE} --tokenization.kind word --batching.batch-tokens 300 --training.steps 12 "
     "--training.validate-every 4 --training.validate-sentences 2 --training.keep-checkpoints 5 --run-dir run"
 )
+SINGLE = f"{TRAIN} --training.keep-checkpoints 2 --training.average-last 1"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +57,75 @@ def test_the_model_is_the_best_of_the_run_and_is_written_again_where_it_is_gone(
         for name, tensor in wanted.items():
             torch.testing.assert_close(found[name], tensor, rtol=0.0, atol=0.0, msg=name)
         shutil.rmtree("run/model")
+
+
+@pytest.fixture
+def best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The best weights of a run, of step 4, which only its model folder has."""
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    with monkeypatch.context() as patch:
+        script([30.0, 10.0, 20.0], patch)
+        run(SINGLE)
+    add_to_model_folder(Path("run"), CALIBRATION, "{}")
+    assert CheckpointStore(Path("run/checkpoints"), keep=2).steps() == [8, 12]
+    return Path("run/model/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "generation_config.json", "config.json", "tokenizer", CALIBRATION]
+)
+def test_what_is_beside_the_best_weights_is_mended_around_them(best: bytes, name: str) -> None:
+    model = Path("run/model")
+    path = next(model.glob("*tokenizer.json")) if name == "tokenizer" else model / name
+    before = path.read_bytes()
+    path.write_bytes(before + b"\n")
+    run(SINGLE)
+    assert (model / "model.safetensors").read_bytes() == best
+    assert weights_of("run")
+    if name == "README.md":
+        assert path.read_bytes() == before + b"\n"
+    elif name == CALIBRATION:
+        assert not path.exists()
+    else:
+        assert path.read_bytes() == before
+    assert (model / CALIBRATION).exists() == (name != CALIBRATION)
+    (model / "README.md").unlink()
+    run(SINGLE)
+    assert (model / "model.safetensors").read_bytes() == best
+    assert "those that this folder had when its card was lost" in (model / "README.md").read_text()
+
+
+def test_weights_that_are_damaged_and_kept_nowhere_else_go_aside(
+    best: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = best[:-1] + bytes([best[-1] ^ 1])
+    Path("run/model/model.safetensors").write_bytes(damaged)
+    run(SINGLE)
+    told = capsys.readouterr().err
+    assert "the folder is now run/model.1; it is written again, with the weights of step 12" in told
+    assert Path("run/model.1/model.safetensors").read_bytes() == damaged
+    newest = CheckpointStore(Path("run/checkpoints"), keep=2).load(12)
+    for name, tensor in weights_of("run").items():
+        torch.testing.assert_close(tensor, newest.weights[name], rtol=0.0, atol=0.0, msg=name)
+
+
+def test_a_model_that_the_disk_does_not_give_is_not_mended(
+    best: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compute = manifest._sha256
+
+    def fail(file: Path) -> str:
+        if file.name == "model.safetensors" and file.parent.name == "model":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return compute(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "_sha256", fail)
+        status, line = refused(SINGLE, capsys)
+    assert (status, "model.safetensors: cannot be read (Input/output error)" in line) == (5, True)
+    assert Path("run/model/model.safetensors").read_bytes() == best
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -15,6 +15,7 @@ __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
     "check_manifest",
+    "intact_files",
     "listed_files",
     "listed_sha256",
     "read_back",
@@ -48,6 +49,45 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
     Raises:
         ModelError: no manifest, another format version, a file missing, truncated, changed or not listed.
     """
+    files = _listed(folder)
+    for name, entry in files.items():
+        _check_file(folder / name, entry)
+    for name in needed:
+        if name not in files:
+            what = "is not listed in" if is_there(folder / name) else "is missing, also from"
+            raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
+
+
+def intact_files(folder: Path) -> list[str]:
+    """Return the files that are as the manifest of ``folder`` lists them; none where it is missing or damaged itself.
+
+    Raises:
+        ModelError: the disk does not give a file, so that nothing is known of it.
+    """
+    found: list[str] = []
+    try:
+        listed = _listed(folder)
+    except ModelError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        return found
+    for name, entry in listed.items():
+        try:
+            _check_file(folder / name, entry)
+        except ModelError as error:
+            if isinstance(error.__cause__, OSError):
+                raise
+        else:
+            found.append(name)
+    return found
+
+
+def _listed(folder: Path) -> dict[str, dict[str, object]]:
+    """Return what the manifest of ``folder`` says of each file.
+
+    Raises:
+        ModelError: there is none, or it cannot be read, or is of another version.
+    """
     path = folder / MANIFEST
     try:
         if path.exists():
@@ -76,20 +116,15 @@ def check_manifest(folder: Path, needed: Iterable[str] = ()) -> None:
             f"{path}: has format version {version}; this program reads version {FORMAT_VERSION}; "
             "install the version of interlingua that wrote it"
         )
-    for name, entry in files.items():
+    for name in files:
         if name in {"", ".", ".."} or Path(name).name != name:
             raise ModelError(f"{path}: lists {name!r}, which is not a file of this folder")
-        _check_file(folder / name, entry)
-    for name in needed:
-        if name not in files:
-            what = "is not listed in" if is_there(folder / name) else "is missing, also from"
-            raise ModelError(f"{folder / name}: {what} {MANIFEST}; copy the folder again")
+    return files
 
 
 def listed_files(folder: Path) -> dict[str, str]:
     """Return the checksum of each file of ``folder`` from its manifest, which ``check_manifest`` has found to hold."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    return {name: str(entry["sha256"]) for name, entry in manifest["files"].items()}
+    return {name: str(entry["sha256"]) for name, entry in _listed(folder).items()}
 
 
 def listed_sha256(folder: Path, name: str) -> str:
@@ -135,7 +170,9 @@ def _check_file(file: Path, entry: dict[str, object]) -> None:
     except FileNotFoundError:
         raise ModelError(f"{file}: is missing; copy the folder again") from None
     except OSError as error:
-        raise ModelError(f"{file}: cannot be read ({error.strerror or error})") from error
+        raise ModelError(
+            f"{file}: cannot be read ({error.strerror or error}); check its rights, and the disk"
+        ) from error
 
 
 def _sha256(file: Path) -> str:

@@ -138,11 +138,20 @@ def build(
 
 
 def save_model_folder(
-    folder: Path, loaded: LoadedModel, weights: Mapping[str, Tensor], card: str
+    folder: Path,
+    loaded: LoadedModel,
+    weights: Mapping[str, Tensor],
+    card: str,
+    kept: Collection[str] = (),
 ) -> None:
-    """Write ``folder`` whole or not at all; ``weights`` may be an average instead of the model's own.
+    """Write ``folder`` whole or not at all; what was there is removed only after the new one was read back.
 
-    What was there is removed only after the new one was read back.
+    Args:
+        folder: where.
+        loaded: the model, and what is kept with it.
+        weights: perhaps an average instead of the model's own; none need be given if they are kept.
+        card: what its ``README.md`` says.
+        kept: files of the folder that is there; they stay as they are, whatever else would be written.
 
     Raises:
         OutputError: the place cannot be written, or does not hold what was written to it.
@@ -166,6 +175,8 @@ def save_model_folder(
         if loaded.sentences:
             write_sentences(new / SENTENCES, loaded.sentences, loaded.sentence_directions)
         (new / "README.md").write_text(card, encoding="utf-8")
+        for name in kept:
+            shutil.copyfile(folder / name, new / name)
         write_manifest(new)
 
 

@@ -57,7 +57,7 @@ def refuse_special_file(path: Path, largest: int | None = None) -> int:
     except FileNotFoundError:
         raise ModelError(f"{path}: is missing; fetch the model again") from None
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not stat.S_ISREG(found.st_mode):
         raise ModelError(f"{path}: is not a file; fetch the model again")
     if largest is not None and found.st_size > largest:

@@ -26,6 +26,7 @@ __all__ = [
     "fixed_settings",
     "machine_of",
     "refuse_to_overwrite",
+    "rename_aside",
     "resumed_config",
     "set_aside",
 ]
@@ -228,9 +229,6 @@ def set_aside(path: Path) -> Path | None:
         raise OutputError(
             f"{path}: has no name that .1 could be put after; choose another --run-dir"
         )
-    number = 1
-    while (new := path.with_name(f"{path.name}.{number}")).exists():
-        number += 1
     told = RunFolder(path).corrections / CORRECTIONS
     with ExitStack() as held:
         held.enter_context(RunFolder(path).locked())
@@ -240,12 +238,9 @@ def set_aside(path: Path) -> Path | None:
             held.callback(remove_folder, copy)
             with replace_file(RunFolder(copy).corrections / CORRECTIONS) as file:
                 file.write(told.read_bytes())
-        try:
-            path.rename(new)
-            if copy:
-                copy.rename(path)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
+        new = rename_aside(path)
+        if copy:
+            copy.rename(path)
     moved = RunFolder(new)
     try:
         config = earlier_config(moved)
@@ -255,6 +250,21 @@ def set_aside(path: Path) -> Path | None:
         save_config(config.model_copy(update={"run_dir": new}), moved.config)
     _name_anew(moved, path)
     return new
+
+
+def rename_aside(path: Path) -> Path:
+    """Rename a folder to NAME.1 (or the next free number); return its new name.
+
+    Raises:
+        OutputError: it cannot be renamed.
+    """
+    number = 1
+    while (new := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    try:
+        return path.rename(new)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be renamed ({error.strerror})") from error
 
 
 def _name_anew(moved: RunFolder, before: Path) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from torch import Tensor
 
 from interlingua.checkpoints.average import average_weights
-from interlingua.checkpoints.manifest import check_manifest, listed_sha256
+from interlingua.checkpoints.manifest import check_manifest, intact_files, listed_sha256
 from interlingua.checkpoints.model_card import weights_sentence
 from interlingua.checkpoints.model_folder import (
     BuildModel,
@@ -52,6 +52,7 @@ from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import (
     fixed_settings,
     machine_of,
+    rename_aside,
     resumed_config,
     set_aside,
 )
@@ -347,15 +348,29 @@ class _Run:
         return checkpoint.step if checkpoint else None
 
     def _mend_model(self) -> None:
-        """Write the model folder again if it is gone or damaged: the best weights, or if they are not kept the present ones."""
+        """Write the model folder again if it is gone or damaged: around its own weights if they are whole, else with the best ones.
+
+        Where those are not kept the present ones are written, and what was there, perhaps more than they are, goes aside.
+
+        Raises:
+            ModelError: the disk does not give a file, which may be as good as ever.
+        """
+        model = self.folder.model
         try:
-            check_manifest(self.folder.model)
+            check_manifest(model)
             return
         except ModelError as error:
-            reason = error if self.folder.model.exists() else f"{self.folder.model}: does not exist"
+            reason = str(error) if model.exists() else f"{model}: does not exist"
+        whole = intact_files(model)
+        if "model.safetensors" in whole:
+            self.saved.mend(whole, self._card())
+            self.progress.say(f"{reason}; the folder is written again around its weights")
+            return
         step, weights = self.trainer.best.step, self._best_weights()
         if weights is None:
             step, weights = self.trainer.state.step, parameters_of(self.trainer.judged)
+            if model.exists():
+                reason += f"; the folder is now {rename_aside(model)}"
         self._write_model(weights, read_validation(self.folder.metrics, step), _made_of(step))
         self.progress.say(f"{reason}; it is written again, with the weights of step {step:,}")
 

@@ -1,6 +1,6 @@
 """What a run leaves for others: the model folder, and for an adapter its own small folder beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from torch import Tensor
 
@@ -57,7 +57,29 @@ class SavedForm:
             OutputError: a place cannot be written, or does not hold what was written to it.
         """
         prepared = self.prepared
-        card = write_card(
+        if self.rank and prepared.start:
+            self._write_adapter(prepared.start.sha256, weights, made_of)
+            weights = merged_weights(weights, self.alpha / self.rank)
+        note_if_none(prepared.folder.checkpoints)
+        card = self._card(validation, made_of)
+        save_model_folder(prepared.folder.model, self._loaded(), weights, card)
+
+    def mend(self, whole: Collection[str], card: str) -> None:
+        """Write the model folder anew around its own weights, and what else of it is whole.
+
+        Args:
+            whole: names of the files that stay as they are, the weights among them.
+            card: what its card says; nothing if that is lost.
+
+        Raises:
+            OutputError: the place cannot be written, or does not hold what was written to it.
+        """
+        card = card or self._card(None, "those that this folder had when its card was lost")
+        save_model_folder(self.prepared.folder.model, self._loaded(), {}, card, whole)
+
+    def _card(self, validation: Validation | None, made_of: str) -> str:
+        prepared = self.prepared
+        return write_card(
             prepared.config,
             directions=prepared.directions
             or (Direction(prepared.source_lang, prepared.target_lang),),
@@ -68,11 +90,11 @@ class SavedForm:
             made_of=made_of,
             origin=prepared.start.origin if prepared.start else None,
         )
-        if self.rank and prepared.start:
-            self._write_adapter(prepared.start.sha256, weights, made_of)
-            weights = merged_weights(weights, self.alpha / self.rank)
-        kept = self._sentences()
-        loaded = LoadedModel(
+
+    def _loaded(self) -> LoadedModel:
+        """Return all that the model folder holds beside weights and card."""
+        prepared, kept = self.prepared, self._sentences()
+        return LoadedModel(
             model=self.plain,
             tokenizers=prepared.tokenizers,
             source_lang=prepared.source_lang,
@@ -85,8 +107,6 @@ class SavedForm:
             fills_gaps=bool(prepared.config.corpus.text and prepared.config.corpus.denoise),
             imported=prepared.start is not None and prepared.start.imported,
         )
-        note_if_none(prepared.folder.checkpoints)
-        save_model_folder(prepared.folder.model, loaded, weights, card)
 
     def _sentences(self) -> list[tuple[SentencePair, Direction | None]]:
         """Return the sentences that are kept with the model, of several pairs of languages some of each."""
