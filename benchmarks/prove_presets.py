@@ -34,7 +34,8 @@ from interlingua.corpus.lines import read_lines
 from interlingua.hardware import num_cores
 
 MINUTES_OF_SIZES = {1_000: 3.0, 3_000: 4.0, 10_000: 6.0, 29_000: 10.0}
-"""Pairs of Multi30k, and the minutes of each training on them: 130 passes over the fewest and 15 over the most, on a core of a Zen 4."""
+"""Pairs of Multi30k, and the minutes of each training on them: 130 passes over the fewest, and 4 (small) to 20 (a seventh of it) over the most, on a core of a
+Zen 4."""
 MINUTES_OF_RO_EN = 6.0
 ALLOWED = 0.5
 """BLEU that the automatic choice may lie below the best of the search."""

@@ -113,7 +113,7 @@ def random_model(architecture: Architecture, *, shared: bool = True, seed: int =
 
 def random_tagger() -> LoadedModel:
     """Make a model that answers each word by itself."""
-    loaded = random_model(SHAPES["tied"], shared=False)
+    loaded = random_model(SHAPES["separate"], shared=False)
     sizes = EncoderArchitecture(
         answers="tokens",
         encoder_layers=1,

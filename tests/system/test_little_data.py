@@ -176,7 +176,7 @@ def test_a_model_that_names_no_languages_takes_those_of_the_genuine_pairs(capsys
     corpus = load_config(Path("more/train.toml")).corpus
     assert (corpus.source_lang, corpus.target_lang) == ("ro", "en")
     run(
-        "back-translate model --mono mono.en --output other --threads 1",
+        "back-translate model --mono mono.en --output other --threads 1 --part-lines 30",
         capsys,
     )
     assert Path("other/back-translated.target").read_text().splitlines()[0] in LINES
@@ -201,14 +201,14 @@ def test_codes_of_languages_may_hold_dots(capsys: Capture) -> None:
         assert (corpus.source_lang, corpus.target_lang) == names
 
 
-@pytest.mark.parametrize(("command", "place"), [(BACK, "more"), (DISTILL, "small")])
+@pytest.mark.parametrize(("command", "folder"), [(BACK, "more"), (DISTILL, "small")])
 def test_a_folder_may_hold_runs_that_were_set_aside(
-    command: str, place: str, capsys: Capture
+    command: str, folder: str, capsys: Capture
 ) -> None:
     for name in ("run", "run.1", "run.12"):
-        Path(place, name).mkdir(parents=True)
+        Path(folder, name).mkdir(parents=True)
     run(command, capsys)
-    Path(place, "run.old").mkdir()
+    Path(folder, "run.old").mkdir()
     assert main(command.split()) == 6
     assert "holds run.old, which this command did not write" in capsys.readouterr().err
 

@@ -1,7 +1,7 @@
-import _thread
 import hashlib
 import json
 import mmap
+import signal
 import threading
 import time
 from pathlib import Path
@@ -91,7 +91,8 @@ def test_whoever_is_told_to_stop_does_not_wait_until_large_shards_are_read(
             return self.digest.hexdigest()
 
     monkeypatch.setattr(hashlib, "sha256", Slow)
-    threading.Timer(0.5, _thread.interrupt_main).start()
+    main = threading.main_thread().ident
+    threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT)).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         open_shards(tmp_path / "shards")

@@ -141,7 +141,7 @@ def uniform(vocabulary):
 
 
 def test_ties_are_broken_by_the_lowest_ids_in_the_order_of_slots():
-    asked = {"pad_id": 0, "begin_id": 1, "end_id": 9, "max_lengths": [2], "beam_size": 3}
+    asked = {"symbols": Symbols(0, 1, 9), "max_lengths": [2], "beam_size": 3}
     found = beam_search(uniform(10), ONE, **asked, n_best=3)
     assert [h.ids for h in found[0]] == [(2, 2), (2, 3), (2, 4)]
     assert [h.stopped for h in found[0]] == ["max_length"] * 3

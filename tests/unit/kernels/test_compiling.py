@@ -123,5 +123,7 @@ def test_a_library_that_somebody_else_made_while_a_compiler_failed_is_taken(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(native, "_fingerprint", lambda *_: "1")
     monkeypatch.setattr(native, "_compile", fail)
-    monkeypatch.setattr(ctypes, "CDLL", lambda path: path)
-    assert native._load(["c++"], []) == (str(tmp_path / "interlingua/kernels-1.so"), "kernels-1")
+    opened, library = [], ctypes.CDLL(None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: opened.append(path) or library)
+    assert native._load(["c++"], []) == (library, "kernels-1")
+    assert opened == [str(tmp_path / "interlingua/kernels-1.so")]

@@ -3,7 +3,6 @@
 import itertools
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from interlingua.server.frames import Message, read_frame
 from interlingua.server.languages import Languages
 from interlingua.server.refusals import Refusal
 from interlingua.server.schemas import SuggestForm
+from interlingua.server.service import Service
 from interlingua.server.suggestions import _correction
 from interlingua.server.worker import Worker
 
@@ -158,7 +158,8 @@ def test_a_model_that_follows_no_corrections_keeps_no_other_from_them(tmp_path: 
 
 def test_a_suggestion_for_a_model_that_follows_no_corrections_is_refused() -> None:
     tagger = ServedModel(0, "en", "tag", 4, True, True, takes_corrections=False)
-    service: Any = SimpleNamespace(languages=Languages([tagger]))
+    service = object.__new__(Service)
+    object.__setattr__(service, "languages", Languages([tagger]))
     form = SuggestForm(q="a cat", s="D N", source="en", target="tag")
     with pytest.raises(Refusal, match="the model from en to tag answers each word by itself"):
         _correction(service, form)
