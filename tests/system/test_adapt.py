@@ -182,7 +182,7 @@ def test_corrections_of_a_pair_of_languages_that_nothing_tests_are_refused(
     def adapt(source_lang: str, target_lang: str) -> None:
         corrections = [Correction("unu", "one", source_lang, target_lang)]
         lasting.adapt(
-            Path("model"),
+            Path("nothing"),
             loaded,
             corrections,
             given,

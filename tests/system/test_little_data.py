@@ -587,7 +587,7 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     ("flags", "told"),
     [
         ("--keep 0.5", "keep = 0.95, not 0.5"),
-        ("--min-score -9", "min_score = None, not -9.0"),
+        ("--min-score=-9", "min_score = None, not -9.0"),
         ("--held-out test.digits", "held_out = ['valid.digits'], not"),
         ("--method noised-beam", "method = beam, not noised-beam"),
     ],

@@ -132,7 +132,7 @@ def test_a_beginning_whose_settings_were_not_kept_is_replayed_with_those_of_what
     Path("run/settings.jsonl").write_text(json.dumps(settings) + "\n")
     assert main(["replay", "run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    [reason] = found["reasons"]
+    reason = found["reasons"][0]
     assert reason.startswith("settings.jsonl does not tell where the first 40 updates were made")
     assert (found["steps"], found["equal"]) == (40, True)
 

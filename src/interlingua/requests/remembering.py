@@ -249,7 +249,7 @@ class RememberedCorrections:
         if not self._unread:
             return
         with self._refreshing:
-            asked = set(map(tuple, sources)) & self._unread.keys()
+            asked = {tuple(source) for source in sources} & self._unread.keys()
             own = {source: self._unread.pop(source) for source in asked}
             if own:
                 self._remember([*self.memory.examples, *self._read(own, model, device)])

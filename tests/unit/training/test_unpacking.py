@@ -252,7 +252,8 @@ def test_a_run_on_a_disk_of_its_own_takes_what_was_unpacked_beside_it(
 
     monkeypatch.setattr(shutil, "move", copy)
     (tmp_path / "v.tsv").write_bytes(tsv(PAIRS[:9]))
-    for number, valid in enumerate(({}, {"valid_pairs": tmp_path / "v.tsv"})):
+    held_back: list[dict[str, object]] = [{}, {"valid_pairs": tmp_path / "v.tsv"}]
+    for number, valid in enumerate(held_back):
         pipe_in(tsv())
         prepared = prepared_from(tmp_path / str(number), pairs="-", **valid)
         assert len(prepared.training.shards) + len(prepared.validation.shards) == 90 + 9 * number
