@@ -237,6 +237,15 @@ def test_the_rate_falls_to_nothing_unless_there_is_much_text() -> None:
         assert schedule != "linear" or any("schedule = linear" in reason for reason in reasons)
 
 
+def test_a_deep_model_gets_the_highest_rate_of_the_paper() -> None:
+    for sizes, rate in (
+        ({"preset": "base"}, 0.0007),
+        ({"encoder_layers": 6, "d_model": 256}, 0.00099),
+    ):
+        model = ModelConfig.model_validate(sizes)
+        assert choose(RunConfig(model=model), TEXT)[0].training.peak_learning_rate == rate
+
+
 def test_a_short_warm_up_makes_no_high_learning_rate() -> None:
     for steps in (200, 2_000, 40_000):
         chosen, reasons = choose(RunConfig(training=TrainingConfig(steps=steps)), TEXT)
