@@ -249,8 +249,8 @@ def describe_machine() -> str:
         if "model name" in said:
             family = f"family {said.get('cpu family', '?')}, model {said.get('model', '?')}"
             model = f"{said['model name']} ({', '.join([family, *widest[:1]])})"
-    card = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    return f"{model}, {os.cpu_count()} cores{card}, Python {platform.python_version()}, torch {torch.__version__}"
+    gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+    return f"{model}, {os.cpu_count()} cores{gpu}, Python {platform.python_version()}, torch {torch.__version__}"
 
 
 def has_bfloat16() -> bool:

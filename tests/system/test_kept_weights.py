@@ -128,6 +128,18 @@ def test_a_model_that_the_disk_does_not_give_is_not_mended(
     assert Path("run/model/model.safetensors").read_bytes() == best
 
 
+def end_with_a_mean(last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Train until the mean of the ``last`` checkpoints was judged better than the best; return the command."""
+    monkeypatch.chdir(tmp_path)
+    write_text("text.en", sentences())
+    write_text("text.fr", [line[::-1] for line in sentences()])
+    means = f"{TRAIN} --training.average-last {last} --training.keep-checkpoints 2"
+    with monkeypatch.context() as patch:
+        script([30.0, 10.0, 20.0, 31.0], patch)
+        run(means)
+    return means
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_run(
     is_there: bool,
@@ -136,13 +148,7 @@ def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_r
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A run that was not ended before holds the best single weights, as its last mean is worse."""
-    monkeypatch.chdir(tmp_path)
-    write_text("text.en", sentences())
-    write_text("text.fr", [line[::-1] for line in sentences()])
-    means = f"{TRAIN} --training.average-last {5 if is_there else 2} --training.keep-checkpoints 2"
-    with monkeypatch.context() as patch:
-        script([30.0, 10.0, 20.0, 31.0], patch)
-        run(means)
+    means = end_with_a_mean(5 if is_there else 2, tmp_path, monkeypatch)
     mean = weights_of("run")
     capsys.readouterr()
     with monkeypatch.context() as patch:
@@ -164,21 +170,14 @@ def test_a_mean_that_an_earlier_end_kept_is_not_taken_for_the_best_of_a_longer_r
 def test_a_mean_whose_making_was_interrupted_is_made_at_the_next_start(
     of_before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_text("text.en", sentences())
-    write_text("text.fr", [line[::-1] for line in sentences()])
-    means = f"{TRAIN} --training.average-last 2 --training.keep-checkpoints 2"
-    with monkeypatch.context() as patch:
-        script([30.0, 10.0, 20.0, 31.0], patch)
-        run(means)
+    means = end_with_a_mean(2, tmp_path, monkeypatch)
     if of_before == "average":
         run("average run --last 2")
     longer = f"{means} --training.steps 16"
     with monkeypatch.context() as patch:
         script([11.0], patch)
-        assert (
-            main(longer.split()) != 0
-        )  # there is no figure for the mean: as if it had been killed
+        # There is no figure for the mean: as if it had been killed.
+        assert main(longer.split()) != 0
     card = Path("run/model/README.md")
     assert "16" not in card.read_text().partition("The weights are ")[2].partition("\n")[0]
     with monkeypatch.context() as patch:

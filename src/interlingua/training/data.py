@@ -178,12 +178,7 @@ class TrainingData:
                 ]
                 sources, guessed = tuple(ids for ids, _ in hidden), [marks for _, marks in hidden]
             read, write = Rows.of(sources), Rows.of(targets)
-        batch = batch_for(
-            self.tokenizers,
-            read,
-            write,
-            pair_ids,
-        )
+        batch = batch_for(self.tokenizers, read, write, pair_ids)
         return batch.guessing(guessed, self.tokenizers.target.pad_id) if guessed else batch
 
     @property

@@ -162,7 +162,7 @@ def replay(
     untold: tuple[str, ...] = ()
     if settings := folder.read_settings():
         first, *later = settings
-        prepared = _as_begun(prepared, first["training"])
+        prepared = _with_training(prepared, first["training"])
         environment = first["environment"]
         if begun := first["after"]:  # by an earlier version, or the file was damaged since
             later = settings
@@ -200,7 +200,7 @@ def replay(
         reasons = (
             *(untold or _other_machine(environment, _read_environment(again))),
             *_clock(prepared.config, last, rates),
-            *_card(prepared.config),
+            *_gpu(prepared.config),
         )
     # What was validated at the last step came after its record, and is not made again.
     wanted = [
@@ -327,13 +327,13 @@ def _clock(config: RunConfig, last: int, rates: Mapping[int, float]) -> list[str
     ]
 
 
-def _card(config: RunConfig) -> list[str]:
+def _gpu(config: RunConfig) -> list[str]:
     """Say that a graphics card computes, if it does: some of its sums are added up in another order each time."""
     device = choose_device(config.training.device).type
     return [] if device == "cpu" else [f"{device}: to the last bit a run is the same on a CPU only"]
 
 
-def _as_begun(prepared: Prepared, training: dict[str, Any]) -> Prepared:
+def _with_training(prepared: Prepared, training: dict[str, Any]) -> Prepared:
     """Return a run with other settings of training, such as those that it began with, of those that matter for a loss."""
     config = prepared.config
     whole = config.training.model_dump() | training
@@ -346,7 +346,7 @@ def _on_what_is_here(prepared: Prepared) -> Prepared:
     try:
         choose_device(prepared.config.training.device)
     except ConfigError:
-        return _as_begun(prepared, {"device": "auto"})
+        return _with_training(prepared, {"device": "auto"})
     return prepared
 
 
