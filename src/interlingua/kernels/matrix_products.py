@@ -1,4 +1,7 @@
-"""The matrix products of a training step, by whichever library of torch is the faster one.
+"""The matrix products of a training step, by whichever way is the fastest.
+
+In bfloat16, on processors that multiply pairs of them: our own (``training_products.h``), 5 to 10 % faster than oneDNN's. Intel's with tiles
+for matrices (AMX), which oneDNN uses, are left to it.
 
 torch gives products in single precision to MKL, which on processors of other makers than Intel leaves half of the
 lanes unused: 110 GFLOP/s on a core of an AMD EPYC (Zen 5) that has 275, where oneDNN, the library that torch uses for
@@ -13,18 +16,39 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["product"]
+from interlingua.kernels import native
+
+__all__ = ["product", "product_over_rows"]
 
 
 def product(a: Float[Tensor, "N K"], b: Float[Tensor, "K M"]) -> Float[Tensor, "N M"]:
     """Return ``a @ b``, without a gradient; both may be transposed views, and so may be what comes out."""
-    if a.dtype is torch.float32 and a.device.type == "cpu" and a.numel() and _has_onednn():
+    if a.device.type != "cpu" or not a.numel():
+        return a @ b
+    if a.dtype is torch.float32 and _has_onednn():
         if a.is_contiguous() or b.numel() > a.numel():
             return _onednn(a, b)
         return _onednn(
             b.T, a.T
         ).T  # it copies a first factor that is turned over: let that be the smaller one
+    if a.dtype is torch.bfloat16 and _has_pairs() and a.size(1) % 2 == 0 and a.is_contiguous():
+        across = b.is_contiguous()
+        if across or b.T.is_contiguous():
+            out = a.new_empty(a.size(0), b.size(1))
+            sizes = *out.shape, a.size(1)
+            native.function("product", torch.bfloat16)(*sizes, a, b, int(across), out)
+            return out
     return a @ b
+
+
+def product_over_rows(a: Float[Tensor, "K N"], b: Float[Tensor, "K M"]) -> Float[Tensor, "N M"]:
+    """Return ``a.T @ b`` without a gradient, in single precision at least: the gradient of a weight, summed over tokens."""
+    ours = a.dtype is torch.bfloat16 and a.device.type == "cpu" and a.numel() and _has_pairs()
+    if ours and a.is_contiguous() and b.is_contiguous():
+        out = a.new_empty(a.size(1), b.size(1), dtype=torch.float32)
+        native.function("product_over_rows", torch.bfloat16)(*out.shape, len(a), a, b, out)
+        return out
+    return product(a.T, b).to(torch.promote_types(a.dtype, torch.float32))
 
 
 def _onednn(a: Tensor, b: Tensor) -> Tensor:
@@ -39,3 +63,8 @@ def _has_onednn() -> bool:
         and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     )
+
+
+@cache
+def _has_pairs() -> bool:
+    return hasattr(native.library(), "product_bf16")

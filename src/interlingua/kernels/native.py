@@ -29,7 +29,8 @@ DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
 _SOURCES = [Path(__file__).with_name(f"{name}.cpp") for name in ("training", "decoding")]
 _HEADERS = [
-    Path(__file__).with_name(f"{name}.h") for name in ("native", "products", "dropout", "attention")
+    Path(__file__).with_name(f"{name}.h")
+    for name in ("native", "products", "training_products", "dropout", "attention")
 ]
 _OPTIMISE = (
     *("-std=c++17", "-O3", "-fPIC"),
@@ -59,6 +60,8 @@ _SIGNATURES = {
     "embed_backward": "ll" + "pp" + "f" + _DROPOUT + "p" + "i",
     "cross_entropy": "ll" + "pp" + "f" + "i" + "p" + "i",
     "r_drop": "ll" + "ppp" + "ff" + "i" + "p" + "i",
+    "product": "lll" + "pp" + "i" + "p" + "i",  # in bfloat16 only, and not on every processor
+    "product_over_rows": "lll" + "pp" + "p" + "i",
 }
 _TYPES = {
     "p": ctypes.c_void_p,

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from interlingua.kernels import devices
-from interlingua.kernels.matrix_products import product
+from interlingua.kernels.matrix_products import product, product_over_rows
 
 __all__ = ["projected_cross_entropy", "projected_r_drop"]
 
@@ -111,8 +111,8 @@ class _Projected(torch.autograd.Function):
             if grad_x is None:
                 continue
             grad_x[:, piece] = product(grad, words).view_as(grad_x[:, piece])
-            into_words = product(grad.T, part)
-            grad_words = into_words.to(exact) if grad_words is None else grad_words.add_(into_words)
+            into_words = product_over_rows(grad, part)
+            grad_words = into_words if grad_words is None else grad_words.add_(into_words)
         if wanted and grad_words is None:  # no tokens
             grad_words = torch.zeros_like(words, dtype=exact)
         ctx.save_for_backward(grad_x, grad_words)

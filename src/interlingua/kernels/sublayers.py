@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from interlingua.kernels.devices import function
-from interlingua.kernels.matrix_products import product
+from interlingua.kernels.matrix_products import product, product_over_rows
 from interlingua.kernels.packing import Packed
 
 __all__ = [
@@ -45,7 +45,7 @@ class Product(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         x, joined = ctx.saved_tensors
-        return product(grad, joined), *torch.split(_weight_gradient(grad, x), ctx.sizes)
+        return product(grad, joined), *torch.split(product_over_rows(grad, x), ctx.sizes)
 
 
 class Embed(torch.autograd.Function):
@@ -260,7 +260,7 @@ class FeedForwardProducts(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, hidden, inner, outer = ctx.saved_tensors
-        grad_outer = _weight_gradient(grad, hidden)
+        grad_outer = product_over_rows(grad, hidden)
         grad_hidden = product(grad, outer)
         grad_bias = hidden.new_zeros(hidden.size(1), dtype=torch.float32)
         function("relu_backward", x.device, x.dtype)(
@@ -268,15 +268,11 @@ class FeedForwardProducts(torch.autograd.Function):
         )
         return (
             product(grad_hidden, inner),
-            _weight_gradient(grad_hidden, x),
+            product_over_rows(grad_hidden, x),
             grad_bias,
             grad_outer,
             None,
         )
-
-
-def _weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
-    return product(grad.T, x).float()
 
 
 def _views(q: Tensor, kv: Tensor | None, key_width: int) -> tuple[Tensor, Tensor]:

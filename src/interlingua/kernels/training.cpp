@@ -13,6 +13,7 @@
 #include "attention.h"
 #include "dropout.h"
 #include "native.h"
+#include "training_products.h"
 
 namespace {
 
@@ -427,4 +428,16 @@ void r_drop(int64_t rows, int64_t vocabulary, T *first, T *second, const int64_t
 extern "C" {
 EXPORT(float, f32)
 EXPORT(bf16, bf16)
+#if defined(HAS_TRAINING_PRODUCTS)
+// out (rows, outputs) = a (rows, inputs) times b, which lies (inputs, outputs) if `across`, and else (outputs, inputs); `inputs` is even.
+int product_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, int across, uint16_t *out, int threads) {
+    const training::Factor left = {a, inputs, false}, right = {b, across ? outputs : inputs, across != 0};
+    GUARDED(training::product(rows, outputs, inputs, left, right, out, threads))
+}
+// out (rows, outputs) = a (inputs, rows), turned over, times b (inputs, outputs)
+int product_over_rows_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, float *out, int threads) {
+    const training::Factor left = {a, rows, true}, right = {b, outputs, true};
+    GUARDED(training::product(rows, outputs, inputs, left, right, out, threads))
+}
+#endif
 }
