@@ -190,6 +190,10 @@ prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from En
 prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four corpora and of 29,000 of one, as train chooses, and whether plan foretold it (hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_learning_curve.py
 
+.PHONY: prove-replay
+prove-replay: $(READY) ## a run on Multi30k, killed, resumed and moved, is trained again from its folder alone (ten minutes); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_replay.py
+
 .PHONY: prove-presets prove-quality
 prove-presets: $(READY) ## the automatic choices against a search of 20 trials at equal budget, five corpora (six hours; the same again resumes); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_presets.py

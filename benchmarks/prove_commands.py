@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -73,7 +74,12 @@ def run(*arguments: str) -> Timed:
     started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        output = process.stdout.read()
+        try:
+            output = process.stdout.read()
+        except KeyboardInterrupt:  # which the command has got too
+            process.wait()
+            print("\nstopped; the same command goes on", file=sys.stderr)
+            sys.exit(128 + signal.SIGINT)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - started

@@ -8,6 +8,7 @@ status 1 if a promise was not kept.
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from prove_commands import corpora, describe_commit, describe_machine
 
 HERE = Path(__file__).parent
 PROOFS = {
+    "replay": "prove_replay.py",
     "adapt": "prove_adapt.py",
     "corrections": "prove_corrections.py",
     "finetune": "prove_finetune.py",
@@ -100,4 +102,7 @@ def prove(name: str, log: Path) -> tuple[float, int]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # the proof itself says how to go on
+        sys.exit(128 + signal.SIGINT)

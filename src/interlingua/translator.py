@@ -486,7 +486,7 @@ class Translator:
         return self._grow(text, request, place)
 
     def _grow(self, text: str, request: Request, place: int) -> Generator[str, None, Translation]:
-        sources, truncated = self._form.read([text])
+        sources, truncated = self._sources_of([text])
         if not sources:
             return EMPTY
         self._have_at_hand([sources[0]])
@@ -601,7 +601,7 @@ class Translator:
         """Tell whether a text has nothing to translate where placeholders are locked, and nobody corrected it."""
         if type(self._form) is not Sources or not are_placeholders_alone(text):
             return False
-        sources, _ = self._form.read([text])
+        sources, _ = self._sources_of([text])
         return not any(map(self._is_corrected, sources.values()))
 
     def _with_confidence(
@@ -658,7 +658,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate the texts once, which stand at ``where``; ``forced`` are the phrases that each translation must hold."""
         done: list[Translation] = [EMPTY] * len(texts)
-        sources, truncated = self._form.read(texts)
+        sources, truncated = self._sources_of(texts)
         self._have_at_hand(sources.values())
         wishes = {
             place: self.wish(
@@ -799,9 +799,20 @@ class Translator:
         return bool(self.corrections and self.corrections.memory.related(tuple(source)))
 
     def corrected(self, text: str) -> str | None:
-        """Return what was told to be the translation of a text that is the same to the model, None if nothing was; see :meth:`remember`."""
-        sources, cut = self._form.read([text])
+        """Return what was told to be the translation of a text that is the same to the model, but for white space around it, None if nothing was; see :meth:`remember`."""
+        sources, cut = self._form.read([text.strip()])
         return self._told(sources[0]) if sources and not cut else None
+
+    def _sources_of(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
+        """Cut texts into ids as their form does; white space around one that was corrected is nothing."""
+        if self.corrections is not None:
+            texts = [
+                bare
+                if (bare := text.strip()) != text and self.corrected(bare) is not None
+                else text
+                for text in texts
+            ]
+        return self._form.read(texts)
 
     def _told(self, source: Sequence[int], target: Sequence[int] | None = None) -> str | None:
         """Return the correction of a source as it was told, if it has one (which is ``target``)."""

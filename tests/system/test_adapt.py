@@ -282,6 +282,27 @@ def test_so_much_of_an_adapter_is_kept_as_forgets_nothing(
     assert shares == [0.75, 0.5, 0.25][: len(every) - 1]
 
 
+@pytest.mark.parametrize(
+    ("sentences", "gains", "p_value", "told"),
+    [
+        (60, (0.0, 0.0), 1.0, "it learnt nothing of the corrections"),
+        (60, (0.0, 0.06), 0.222, "what it learnt of the corrections is no more than chance"),
+        (60, (-0.5, 2.0), 0.01, None),
+        (20, (0.0, 0.06), 1.0, None),  # too few to tell
+    ],
+)
+def test_what_was_learnt_is_more_than_chance(
+    sentences: int, gains: tuple[float, float], p_value: float, told: str | None
+) -> None:
+    differences = [
+        Difference("validation", sentences, metric, 67.0, 67.0 + gain, p_value, "")
+        for metric, gain in zip(("BLEU", "chrF2"), gains, strict=True)
+    ]
+    kept = Difference("kept", 1_000, "BLEU", 30.0, 30.0, 1.0, "")
+    found = lasting._fault_of([*differences, kept])
+    assert found is None if told is None else found is not None and found.startswith(told)
+
+
 @pytest.mark.slow
 def test_what_made_a_run_robust_is_not_unlearnt(
     place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch

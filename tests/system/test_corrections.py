@@ -201,6 +201,23 @@ def test_what_was_told_comes_back_letter_by_letter(
     assert run(capsys, *words) == f"{target}\n"
 
 
+@pytest.mark.parametrize("told", [SOURCE, f" {SOURCE}", f"{SOURCE}\u00a0\t"])
+@pytest.mark.parametrize("asked", [SOURCE, f"  {SOURCE}", f"{SOURCE} ", f"\t{SOURCE}\u3000"])
+def test_white_space_around_a_text_is_nothing(
+    place: Path, capsys: Capture, told: str, asked: str
+) -> None:
+    Path("m-corrections").mkdir()
+    line = {"q": told, "s": TARGET, "source": "ro", "target": "en"}  # as somebody wrote it
+    Path("m-corrections", CORRECTIONS).write_text(json.dumps(line) + "\n", encoding="utf-8")
+    words = ("translate", "m", asked, "--corrections", "m-corrections")
+    assert run(capsys, *words) == f"{TARGET}\n"
+    (shown,) = json.loads(run(capsys, *words, "--json"))["translations"]
+    assert shown["flags"] == ["corrected"]
+    assert run(capsys, *words, "--stream") == f"{TARGET}\n"
+    assert correct(capsys, f"{SOURCE} ", "the cat").startswith("0 new and 1 changed corrections")
+    assert run(capsys, *words) == "the cat\n"
+
+
 def test_what_cannot_be_used_does_not_hide_what_could(place: Path, capsys: Capture) -> None:
     correct(capsys)
     with Path("m-corrections", CORRECTIONS).open("a") as file:

@@ -99,7 +99,7 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
     """
     sides = []
     for name, text, tokenizer in (
-        ("source", correction.source, tokenizers.source),
+        ("source", correction.source.strip(), tokenizers.source),
         ("target", correction.target, tokenizers.target),
     ):
         if not text.strip():
@@ -121,7 +121,11 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
 
 
 def spelling_of(source: str, tokenizer: Tokenizer) -> Hashable:
-    """Return what is equal of two sources that are one for the model: their ids; the text itself where it cannot read it."""
+    """Return what is equal of two sources that are one for the model: their ids; the text itself where it cannot read it.
+
+    White space around a source is nothing.
+    """
+    source = source.strip()
     ids = tokenizer.encode(source).ids
     return source if tokenizer.unknown_id in ids or not ids else tuple(ids)
 

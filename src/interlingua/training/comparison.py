@@ -23,6 +23,7 @@ from interlingua.training.validation import spread_pairs
 from interlingua.translator import Translator
 
 __all__ = [
+    "NO_DIFFERENCE",
     "OUTPUTS",
     "Difference",
     "HeldText",
@@ -41,6 +42,7 @@ MOST_SENTENCES = 2_000
 WINDOW = 200
 """Sentences between two looks at the signal to stop."""
 VALIDATION, KEPT = "validation", "kept"
+NO_DIFFERENCE = "no significant difference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Difference:
         if self.change and self.sentences < FEWEST_SENTENCES:
             return TOO_FEW
         if not self.change or self.p_value >= SIGNIFICANCE_LEVEL:
-            return "no significant difference"
+            return NO_DIFFERENCE
         return "better" if self.change > 0 else "worse"
 
     def in_words(self, text: str) -> str:

@@ -29,7 +29,12 @@ from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, OutputError
 from interlingua.evaluation.bootstrap import FEWEST_SENTENCES
 from interlingua.files import hold_folder, remove_folder
-from interlingua.training.comparison import OUTPUTS, Difference, compare_with_start
+from interlingua.training.comparison import (
+    NO_DIFFERENCE,
+    OUTPUTS,
+    Difference,
+    compare_with_start,
+)
 from interlingua.training.old_text import OldText, find_old_text
 from interlingua.training.run import TrainResult, train
 from interlingua.training.run_folder import RunFolder
@@ -308,8 +313,11 @@ def _fault_of(differences: Sequence[Difference]) -> str | None:
                 f"{each.metric} of the text that was held out went from {each.before:.2f} to {each.after:.2f} "
                 f"(p = {each.p_value:.3f})"
             )
-    if not any(each.change > 0 for each in differences if not each.is_of_kept):
+    own = [each for each in differences if not each.is_of_kept]
+    if not any(each.change > 0 for each in own):
         return "it learnt nothing of the corrections"
+    if all(each.verdict == NO_DIFFERENCE for each in own):
+        return "what it learnt of the corrections is no more than chance explains"
     return None
 
 
