@@ -56,7 +56,7 @@ def main() -> None:
     flag.add_argument("--runs", type=Path, default=Path("runs/prove-distill"))
     flag.add_argument("--teacher", type=Path, nargs="*", help="models that are trained already")
     flag.add_argument("--teacher-updates", type=int, default=4_000)
-    flag.add_argument("--student-updates", type=int, default=8_000, help="of the control too")
+    flag.add_argument("--student-updates", type=int, default=12_000, help="of the control too")
     flag.add_argument("--student", default="6-2")
     flag.add_argument("--width", type=int, help="of the student, else half its teacher's")
     flag.add_argument(
@@ -150,10 +150,10 @@ def tell(systems: dict[str, Path], test: Path) -> bool:
             for dtype in PRECISIONS
         }
         good.append(faster >= FASTER and smaller >= SMALLER and max(lost.values()) <= WORSE)
-        below = ", ".join(f"{least:.2f} BLEU below in {dtype}" for dtype, least in lost.items())
+        apart = ", ".join(f"{-least:+.2f} BLEU in {dtype}" for dtype, least in lost.items())
         print(
             f"with beam {beam} the student is {faster:.1f} times faster than its teacher with beam {BEAMS[0]}, {smaller:.1f} times smaller, "
-            f"{below}: {'as wanted' if good[-1] else 'NOT as wanted'}",
+            f"{apart}: {'as wanted' if good[-1] else 'NOT as wanted'}",
             flush=True,
         )
     return any(good)
