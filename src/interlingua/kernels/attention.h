@@ -68,32 +68,13 @@ inline void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, f
     if (j < m) columns<8, 1, TURNED, HOW>(a, lda, b + j, ldb, c + j, ldc, n, k);
 }
 
-// One step of turning a block of LANES by LANES over: exchange what lies STEP off the diagonal.
-template <int STEP> inline void exchange(Lanes *rows) {
-    typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
-    Picks upper, lower;
-    for (int l = 0; l < LANES; ++l) {
-        upper[l] = l & STEP ? LANES + l - STEP : l;
-        lower[l] = l & STEP ? LANES + l : l + STEP;
-    }
-    for (int i = 0; i < LANES; ++i)
-        if (!(i & STEP)) {
-            const Lanes a = rows[i], b = rows[i + STEP];
-            rows[i] = __builtin_shuffle(a, b, upper);
-            rows[i + STEP] = __builtin_shuffle(a, b, lower);
-        }
-}
-
 // out (m, ldo) = x (n, ldx) transposed; both have room for whole blocks, and rows of x beyond n count as zeros
 inline void transpose(const float *x, int64_t ldx, int64_t n, int64_t m, float *out, int64_t ldo) {
     for (int64_t i = 0; i < n; i += LANES)
         for (int64_t j = 0; j < m; j += LANES) {
             Lanes rows[LANES];
             for (int64_t l = 0; l < LANES; ++l) rows[l] = i + l < n ? lanes_of(x + (i + l) * ldx + j) : Lanes{};
-            if constexpr (LANES > 8) exchange<8>(rows);
-            exchange<4>(rows);
-            exchange<2>(rows);
-            exchange<1>(rows);
+            turn_over(rows);
             for (int64_t l = 0; l < LANES && j + l < m; ++l) store(out + (j + l) * ldo + i, rows[l]);
         }
 }

@@ -92,6 +92,30 @@ inline void store(bf16 *to, Lanes x) {
 #endif
 }
 
+// One step of turning a block of LANES by LANES over: exchange what lies STEP off the diagonal.
+template <int STEP> inline void exchange(Lanes *rows) {
+    typedef int32_t Picks __attribute__((vector_size(4 * LANES)));
+    Picks upper, lower;
+    for (int l = 0; l < LANES; ++l) {
+        upper[l] = l & STEP ? LANES + l - STEP : l;
+        lower[l] = l & STEP ? LANES + l : l + STEP;
+    }
+    for (int i = 0; i < LANES; ++i)
+        if (!(i & STEP)) {
+            const Lanes a = rows[i], b = rows[i + STEP];
+            rows[i] = __builtin_shuffle(a, b, upper);
+            rows[i + STEP] = __builtin_shuffle(a, b, lower);
+        }
+}
+
+// Turn a block of LANES by LANES over.
+inline void turn_over(Lanes *rows) {
+    if constexpr (LANES > 8) exchange<8>(rows);
+    exchange<4>(rows);
+    exchange<2>(rows);
+    exchange<1>(rows);
+}
+
 inline Lanes exponentials(Lanes x) {
 #if defined(__AVX512DQ__)
     // The same by 2^floor(y) times 2^(the rest of y), a polynomial fitted on [0, 1). Its relative error is below 2e-7, and

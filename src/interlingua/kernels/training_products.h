@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "native.h"
+
 namespace {
 namespace training {
 
@@ -38,7 +40,7 @@ class Room {
     char *const start;
 };
 
-// A factor as it lies in memory: `across` means that the lines of the sum are its rows, (inputs, lines), and else (lines, inputs).
+// A factor as it lies in memory: `across` if what is summed over are its rows, (inputs, lines), and else (lines, inputs).
 struct Factor {
     const uint16_t *numbers;
     int64_t stride;
@@ -60,48 +62,18 @@ inline __mmask32 first(int64_t n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1
 
 // ---------------------------------------------------------------- packing
 
-inline void transpose(__m512i *line) {  // 16 x 16 numbers of 32 bits
-    __m512i other[16];
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        other[i] = _mm512_unpacklo_epi32(line[i], line[i + 1]);
-        other[i + 1] = _mm512_unpackhi_epi32(line[i], line[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        line[i] = _mm512_unpacklo_epi64(other[i], other[i + 2]);
-        line[i + 1] = _mm512_unpackhi_epi64(other[i], other[i + 2]);
-        line[i + 2] = _mm512_unpacklo_epi64(other[i + 1], other[i + 3]);
-        line[i + 3] = _mm512_unpackhi_epi64(other[i + 1], other[i + 3]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        other[i] = _mm512_shuffle_i32x4(line[i], line[i + 4], 0x88);
-        other[i + 4] = _mm512_shuffle_i32x4(line[i], line[i + 4], 0xdd);
-        other[i + 8] = _mm512_shuffle_i32x4(line[i + 8], line[i + 12], 0x88);
-        other[i + 12] = _mm512_shuffle_i32x4(line[i + 8], line[i + 12], 0xdd);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-        line[i] = _mm512_shuffle_i32x4(other[i], other[i + 8], 0x88);
-        line[i + 8] = _mm512_shuffle_i32x4(other[i], other[i + 8], 0xdd);
-        line[i + 4] = _mm512_shuffle_i32x4(other[i + 4], other[i + 12], 0x88);
-        line[i + 12] = _mm512_shuffle_i32x4(other[i + 4], other[i + 12], 0xdd);
-    }
-}
-
 // At most 16 lines, which lie one after the other, an even number of inputs of each; writes 16 lanes, group after group,
 // `apart` from each other: what is too much is written again with the next group.
 inline void pack_along(const uint16_t *x, int64_t stride, int64_t lines, int64_t groups, uint32_t *to, int64_t apart) {
     for (int64_t g = 0; g < groups; g += 16) {
         const int64_t left = std::min<int64_t>(16, groups - g);
         const __mmask16 mask = static_cast<__mmask16>(first(left));
-        __m512i line[16];
+        Lanes line[LANES];  // of 32 bits, whatever they mean
 #pragma GCC unroll 16
-        for (int i = 0; i < 16; ++i)
-            line[i] = i < lines ? _mm512_maskz_loadu_epi32(mask, x + i * stride + 2 * g) : _mm512_setzero_si512();
-        transpose(line);
-        for (int64_t i = 0; i < left; ++i) _mm512_storeu_si512(to + (g + i) * apart, line[i]);
+        for (int i = 0; i < LANES; ++i)
+            line[i] = i < lines ? reinterpret_cast<Lanes>(_mm512_maskz_loadu_epi32(mask, x + i * stride + 2 * g)) : Lanes{};
+        turn_over(line);
+        for (int64_t i = 0; i < left; ++i) _mm512_storeu_si512(to + (g + i) * apart, reinterpret_cast<__m512i>(line[i]));
     }
 }
 
