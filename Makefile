@@ -191,7 +191,7 @@ prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four 
 	$(BIN)/python benchmarks/prove_learning_curve.py
 
 .PHONY: prove-replay
-prove-replay: $(READY) ## a run on Multi30k, killed, resumed and moved, is trained again from its folder alone (ten minutes); needs INTERLINGUA_DATA
+prove-replay: $(READY) ## a run on Multi30k, killed, resumed and moved, is trained again from its folder alone; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_replay.py
 
 .PHONY: prove-presets prove-quality

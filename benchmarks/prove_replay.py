@@ -26,9 +26,8 @@ def main() -> None:
     flags = flag.parse_args()
     print(describe_machine(), flush=True)
     data = corpora() / "multi30k_en_de"
-    shutil.rmtree(
-        flags.runs, ignore_errors=True
-    )  # a replay of another day's run would prove another thing
+    # A replay of another day's run would prove another thing.
+    shutil.rmtree(flags.runs, ignore_errors=True)
     made, moved = flags.runs / "run", flags.runs / "moved"
     settings = f"{OPTIONS} --training.threads {flags.threads} --training.steps {flags.updates}"
     command = ("train", *parallel_text(data / "train", data / "valid"), "--run-dir", str(made))
