@@ -107,8 +107,8 @@ def test_a_smaller_student_says_what_its_teacher_says() -> None:
     train("train", "ro", "teacher", 400, "--model.d-model 64 --model.d-ff 256")
     how = "--student 6-1 --width 32 --threads 1 --keep 1 --valid-source valid.ro --valid-target valid.en"
     assert main(f"distill teacher --source train.ro --output small {how}".split()) == 0
-    flags = "--training.threads 1 --training.steps 400 --training.validate-every 200 --training.peak-learning-rate 0.003"
-    flags += " --tokenization.sampling 0"  # which 400 updates are too few for
+    flags = "--training.threads 1 --training.steps 800 --training.validate-every 400 --training.peak-learning-rate 0.003"
+    flags += " --training.warmup-steps 80 --tokenization.sampling 0"  # as 800 updates are few
     assert main(f"train small/student.toml {flags}".split()) == 0
     test = every[1::2]
     teacher = share_right("teacher", test)
