@@ -182,9 +182,15 @@ prove-robustness: $(READY) ## Multi30k with and without noise, on test sets as p
 prove-distill: $(READY) ## a student of a base model on Multi30k: BLEU, size, speed (hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_distill.py
 
-.PHONY: prove-transfer
+.PHONY: prove-transfer prove-comparison prove-many-languages
 prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from English-German, three seeds (three hours); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_transfer.py
+
+prove-comparison: $(READY) ## two systems of three seeds on two test sets: figures, LaTeX table and page of `compare` against sacreBLEU (minutes after make prove-transfer, which it does first); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_comparison.py
+
+prove-many-languages: $(READY) ## one model of English, German and Romanian, with and without temperature, and what it makes of pairs that it never saw (an hour); needs INTERLINGUA_DATA
+	$(BIN)/python benchmarks/prove_many_languages.py
 
 .PHONY: prove-learning-curve
 prove-learning-curve: $(READY) ## BLEU of 1,000, 3,000 and 10,000 pairs of four corpora and of 29,000 of one, as train chooses, and whether plan foretold it (hours; the same again resumes); needs INTERLINGUA_DATA

@@ -14,8 +14,9 @@ def replay(run: Path, *, steps: int = 100, json: bool = False) -> int:
     """Train the first updates of a run again from its folder alone, and compare the losses.
 
     On a machine of the same kind (environment.json tells: versions, processor, threads, arithmetic) they must be equal to
-    the last bit, on another one within 2 %. A text that is no longer what corpus.lock says is refused by name. Nothing in
-    the run is changed. Ends with status 1 if the losses differ, and tells where first.
+    the last bit, on another one within 2 %. As many threads compute as did then, since the last bits hang on that. A text
+    that is no longer what corpus.lock says is refused by name. Nothing in the run is changed. Ends with status 1 if the
+    losses differ, and tells where first.
 
     Args:
         run: run folder.

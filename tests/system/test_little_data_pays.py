@@ -1,6 +1,7 @@
-"""What little data gains, on numbers in words: noise against capitals, a big pair for a small one, a student of a teacher.
+"""What little data gains, on numbers in words and other small languages: noise against capitals, a big pair for a small one, text of the
+target language alone, a student of a teacher.
 
-The same on real text, with figures: make prove-robustness, prove-transfer, prove-distill, prove-presets.
+The same on real text, with figures: make prove-robustness, prove-transfer, prove-back-translation, prove-distill, prove-presets.
 """
 
 import itertools
@@ -97,6 +98,44 @@ def test_a_big_pair_helps_a_small_one() -> None:
     train("few", "it", "transfer", 100, start)
     alone, transfer = share_right("alone", rest), share_right("transfer", rest)
     assert transfer > alone + 0.2
+
+
+def agreeing_pairs(number: int) -> Pairs:
+    """Return sentences of two adjectives and nouns, in a language whose adjectives agree with the noun behind them."""
+    adjectives = ["red", "old", "new", "big", "wet", "dry", "hot", "sad", "mad", "low"]
+    genders = dict(
+        zip(
+            ["cat", "dog", "cow", "pig", "hen", "bee", "ant", "owl", "fox", "bat"],
+            "oi" * 5,
+            strict=True,
+        )
+    )
+    chance = random.Random(1)
+    found: dict[str, str] = {}
+    while len(found) < number:
+        words = [(chance.choice(adjectives), chance.choice(list(genders))) for _ in range(2)]
+        source = " ".join(f"{adjective} {noun}" for adjective, noun in words)
+        found[source] = " ".join(f"{one}{genders[noun]} {noun}en" for one, noun in words)
+    return list(found.items())
+
+
+@pytest.mark.slow
+def test_text_of_the_target_language_helps_few_pairs() -> None:
+    """Back to the source the words are found one by one; how adjectives agree is learnt from the text of the target alone."""
+    every = agreeing_pairs(700)
+    few, valid, mono, test = every[:50], every[50:70], every[100:600], every[600:]
+    for name, pairs in {"few": few, "valid": valid, "mono": mono}.items():
+        write(name, pairs, "ro")
+    word = "--tokenization.kind word"
+    train("few", "ro", "alone", 300, word)
+    length = f"--training.steps 300 --training.validate-every 150 {SIZES} {word}"
+    turned = "--source few.en --target few.ro --valid-source valid.en --valid-target valid.ro"
+    assert main(f"train {turned} --run-dir reverse {length}".split()) == 0
+    files = "--source few.ro --target few.en --valid-source valid.ro --valid-target valid.en"
+    more = f"--mono mono.en --output more --keep 1 --threads 1 {files}"
+    assert main(f"back-translate reverse {more} {length}".split()) == 0
+    assert main(["train", "more/train.toml"]) == 0
+    assert share_right("more/run", test) > max(0.9, share_right("alone", test) + 0.1)
 
 
 @pytest.mark.slow
