@@ -73,7 +73,7 @@ def learn(
     runs: Path = Path("runs/prove-transfer"),
     pairs: int = 2_000,
     preset: str = "small",
-    base_updates: int = 5_000,
+    base_updates: int = 3_000,
     seeds: int = 3,
     updates: int | None = None,
 ) -> dict[str, list[Path]]:
