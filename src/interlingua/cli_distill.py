@@ -32,6 +32,8 @@ class DistillFlags:
     """With --target: of N candidates the nearest to the target line is taken. Usually 5, and no more than --beam-size."""
     nearness: Literal["chrf", "bleu"] = "chrf"
     """By which score of a sentence that is."""
+    no_references: bool = False
+    """The student learns only what the teacher wrote, and not what --target names beside it."""
     student: Literal["6-1", "6-2", "12-1", "12-2"] = "6-2"
     """Layers of the student's encoder and decoder; its width is half the teacher's."""
     width: int | None = None
@@ -62,7 +64,8 @@ def distill(
     Args:
         teacher: run folders or model folders; several, with the same vocabulary and languages, write together.
         source: source text of the training pairs, one sentence a line.
-        target: its translation by people: of the best candidates of the teacher the nearest to it is taken.
+        target: its translation by people: of the best candidates of the teacher the nearest to it is taken, and the student
+            learns it too, unless --no-references.
         output: folder for the corpus and the configuration.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
     """
@@ -119,12 +122,13 @@ def distill(
     )
     config = _student(job, languages, how, valid, width_of(teacher[0]), output)
     check_output(output, STEM, CONFIG, read)
-    refuse_other_pairs(output, job, nearness=how.nearness)
+    chosen = {"nearness": how.nearness, "references": not how.no_references}
+    refuse_other_pairs(output, job, **chosen)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
         return
     saved = save_run(config, output / CONFIG)
-    told = describe(written, job, recipe, output, saved, nearness=how.nearness, student=how.student)
+    told = describe(written, job, recipe, output, saved, **chosen, student=how.student)
     print_json(told) if keep.json else say(in_words(written, job))
 
 
@@ -168,10 +172,15 @@ def _student(
     if width < 2 or width % 2:
         raise ConfigError(f"--width must be even and at least 2, not {width}")
     heads = next(n for n in (8, 4, 2, 1) if width % n == 0 and (width // n >= 32 or n == 1))
+    # What people wrote comes behind, where there is any: a student of both is better than one of either (docs/results.md).
+    pairs = [(job.source, job.target)]
+    if job.reference and not how.no_references:
+        pairs.append((job.text, job.reference))
+    sources, targets = zip(*pairs, strict=True)
     chosen: dict[str, str | tuple[str, ...]] = {
         "run_dir": str(output / RUN),
-        "corpus.source": str(job.source),
-        "corpus.target": str(job.target),
+        "corpus.source": tuple(map(str, sources)),
+        "corpus.target": tuple(map(str, targets)),
         "corpus.source_lang": languages[0],
         "corpus.target_lang": languages[1],
         "model.encoder_layers": encoder,

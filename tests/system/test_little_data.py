@@ -571,6 +571,8 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     assert (student.model.encoder_layers, student.model.decoder_layers) == (6, 2)
     assert (student.model.d_model, student.model.d_ff, student.model.heads) == (8, 32, 1)
     assert student.decoding.beam_size == 1
+    assert student.corpus.source == (Path("small/distilled.digits"), Path("mono.digits"))
+    assert student.corpus.target == (Path("small/distilled.reverse"), Path("mono.reverse"))
     flags = "--training.threads 1 --training.steps 2 --valid-source valid.digits --valid-target valid.reverse"
     run(f"train small/student.toml {flags} --training.validate-sentences 2", capsys)
     assert Path("small/run/model/config.json").is_file()
@@ -581,6 +583,13 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
         in capsys.readouterr().err
     )
     assert "80 of 80 lines" in run(f"{again} --keep 1", capsys)[1]
+    assert main(f"{again} --keep 1 --no-references".split()) == 2
+    assert "made with references = True, not False" in capsys.readouterr().err
+    alone = f"{again} --no-references --output alone".replace("--output small", "")
+    run(alone, capsys)
+    assert load_config(Path("alone/student.toml")).corpus.source == (
+        Path("alone/distilled.digits"),
+    )
 
 
 @pytest.mark.parametrize(
