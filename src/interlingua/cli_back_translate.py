@@ -222,7 +222,7 @@ class _Work:
         back, keep, recipe = self.back, self.keep, self.recipe(model)
         translator = open_for(recipe, mono)
         reads, writes = translator.source_lang, translator.target_lang
-        check_languages(model, reads, writes, mono, genuine[0])
+        check_languages(model, reads, writes, mono, *genuine, to=self.to)
         languages = _languages(reads, writes, genuine)
         places = sides_in(output, STEM, *languages)
         job = SyntheticCorpus(
@@ -465,7 +465,8 @@ def _tell_what_is_left(
     reads, writes = translator.source_lang, translator.target_lang
     for _, other, each in left[:2]:
         languages = (reads, writes) if other == role else (writes, reads)
-        check_languages(rounds.writer(number, other, RUN), *languages, each.mono, each.source)
+        files = (each.mono, each.source, each.target)
+        check_languages(rounds.writer(number, other, RUN), *languages, *files, to=work.to)
     place = rounds.folder(number, role)
     # Where all is translated and only the training is left, the pace is that of the whole text.
     waiting, whole = (

@@ -103,7 +103,7 @@ def distill(
     recipe = recipe_of(teacher[0], search, machine, options, ensemble=teacher[1:], to=to)
     translator = open_for(recipe, source)
     languages = translator.source_lang, translator.target_lang
-    check_languages(teacher[0], *languages, source, target)
+    check_languages(teacher[0], *languages, source, target, to=to)
     if languages == UNNAMED:
         languages = languages_of(source, target)
     places = sides_in(output, STEM, *languages)

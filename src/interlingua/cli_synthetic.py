@@ -20,7 +20,7 @@ from interlingua.config import RunConfig
 from interlingua.config_files import save_config, write_config
 from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
-from interlingua.corpus.languages import language_code, language_named
+from interlingua.corpus.languages import are_alike, language_code, language_named
 from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
@@ -245,18 +245,28 @@ def _reported(output: Path) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def check_languages(model: Path, reads: str, writes: str, text: Path, other: Path | None) -> None:
-    """Refuse a model that translates in another direction than the names of the files tell.
+def check_languages(
+    model: Path,
+    reads: str,
+    writes: str,
+    text: Path,
+    other: Path | None,
+    genuine: Path | None = None,
+    to: str | None = None,
+) -> None:
+    """Refuse a model that translates in another direction, or other languages, than the names of the files tell.
 
     Args:
         model: what to call it.
         reads, writes: its languages.
         text: what it is to read.
         other: text in the language that it is to write, if there is any.
+        genuine: more text in the language that it reads, if there is any.
+        to: what was said of the languages; both of them (``de-en``) count for more than the name of ``text``.
 
     Raises:
-        ConfigError: it reads the language that it should write, or writes the one that it should read, or both are others than its
-            own.
+        ConfigError: it reads the language that it should write, or writes the one that it should read, or a name tells a language that
+            is neither.
     """
     if reads == writes:
         return
@@ -271,18 +281,21 @@ def check_languages(model: Path, reads: str, writes: str, text: Path, other: Pat
             f"{model}: translates {reads} into {writes}, but {text} is to be translated"
             f"{f' into {names[1]}' if wanted else ''}; give a model of the other direction"
         )
-    if told and wanted and _are_others((told, wanted), (reads, writes)):
-        raise ConfigError(
-            f"{model}: translates {reads} into {writes}, but {text} is to be translated into {names[1]}; give a model of these languages"
-        )
+    unsaid = text if to in (None, writes) else None
+    for path, language in ((unsaid, reads), (other, writes), (genuine, reads)):
+        if path is not None and _is_other(language_of(path), language):
+            raise ConfigError(
+                f"{path}: is in {language_of(path)}, by its name, and {model} translates {reads} into {writes}; give text in {language}, or "
+                "a model of other languages"
+            )
 
 
-def _are_others(told: tuple[str, str], own: tuple[str, str]) -> bool:
-    """Tell whether neither of two suffixes is one of a model's languages, where all four are languages (``txt`` is none)."""
-    if set(told) & set(own):
+def _is_other(told: str | None, own: str) -> bool:
+    """Tell whether a suffix is another language than a model's, where both are languages (``txt`` is none) and not as good as one."""
+    if told in (None, own):
         return False
-    codes = list(map(language_code, (*told, *own)))  # deu is de
-    return None not in codes and not set(codes[:2]) & set(codes[2:])
+    one, two = language_code(told), language_code(own)  # deu is de
+    return None not in (one, two) and one != two and not are_alike(str(one), str(two))
 
 
 def width_of(model: Path) -> int:

@@ -740,7 +740,6 @@ def test_a_model_of_several_pairs_asks_where_a_name_tells_none_of_them(
 @pytest.mark.parametrize(
     ("languages", "text", "other", "advice"),
     [
-        (("en", "de"), "mono.fr", "train.ro", "of these languages"),
         (("en", "de"), "mono.deu", "train.eng", "of the other direction"),
         (("en", "de"), "mono.deu", None, "of the other direction"),
         (("eng_Latn", "deu_Latn"), "mono.txt", "train.en", "of the other direction"),
@@ -749,6 +748,7 @@ def test_a_model_of_several_pairs_asks_where_a_name_tells_none_of_them(
         (("zh-Hans", "zh-Hant"), "mono.zh-Hans", "train.zh-Hant", None),
         (("zh-Hans", "zh-Hant"), "mono.zh-Hant", None, "of the other direction"),
         (("source", "target"), "mono.fr", "train.ro", None),
+        (("no", "en"), "mono.nb", "train.eng", None),
     ],
 )
 def test_a_model_of_other_languages_or_the_other_direction_is_refused(
@@ -781,6 +781,23 @@ def test_a_model_of_one_language_writes_a_corpus_of_it(capsys: Capture) -> None:
     assert (corpus.source_lang, corpus.target_lang) == ("digits", "digits")
     flags = "--training.threads 1 --training.steps 2 --valid-source valid.digits --valid-target valid.reverse"
     run(f"train small/student.toml {flags} --training.validate-sentences 2", capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "genuine", "wrong"),
+    [
+        ("mono.fr", "train.de", None, "mono.fr: is in fr, by its name, and model translates en"),
+        ("mono.fr", "train.ro", "train.en", "mono.fr: is in fr"),
+        ("mono.txt", "train.ron", None, "train.ron: is in ron"),
+        ("mono.en", "train.de", "train.fr", "train.fr: is in fr"),
+    ],
+)
+def test_text_of_another_language_is_refused(
+    text: str, other: str, genuine: str | None, wrong: str
+) -> None:
+    files = (Path(text), Path(other), Path(genuine) if genuine else None)
+    with pytest.raises(ConfigError, match=re.escape(wrong)):
+        check_languages(Path("model"), "en", "de", *files)
 
 
 def test_several_teachers_write_together(capsys: Capture) -> None:
