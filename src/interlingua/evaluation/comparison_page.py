@@ -78,7 +78,7 @@ def _text(one: str, other: str, text: ComparedText) -> Iterator[str]:
         )
     yield (
         f"<p>{len(changes.found):,} of {changes.sentences:,} sentences differ. By chrF {_safe(other)} is better in "
-        f"{better:,} of them and worse in {worse:,} (sign test: p = {sign_test(better, worse):.3f}).</p>"
+        f"{better:,} of them and worse in {worse:,} (sign test: p {_chance(sign_test(better, worse))}).</p>"
     )
     yield from _kinds(one, other, changes)
     for kind in KINDS:
@@ -102,7 +102,7 @@ def _figures(one: str, other: str, text: ComparedText) -> Iterator[str]:
             next(f for f in figures if (f.system, f.metric) == (system, metric))
             for system in (one, other)
         )
-        p = "equal" if second.p_value is None else f"{second.p_value:.3f}"
+        p = "equal" if second.p_value is None else _chance(second.p_value).removeprefix("= ")
         decimals = min(first.decimals, second.decimals)
         cells = (first.mean, second.mean)
         shown = "".join(f'<td class="n">{each:.{decimals}f}</td>' for each in cells)
@@ -134,12 +134,17 @@ def _kinds(one: str, other: str, changes: Changes) -> Iterator[str]:
             )
             continue
         first, second = changes.mended(kind)
-        p = f"{sign_test(first, second):.3f}" if first + second else ""
+        p = _chance(sign_test(first, second)).removeprefix("= ") if first + second else ""
         yield (
             f'<tr><td>{kind}</td><td>{told}</td><td class="n">{first:,}</td><td class="n">{second:,}</td>'
             f'<td class="n">{p}</td></tr>'
         )
     yield "</table>"
+
+
+def _chance(p: float) -> str:
+    """Write what stands behind "p"; it is never 0."""
+    return f"= {p:.3f}" if p >= 0.0005 else "&lt; 0.001"
 
 
 def _sentence(one: str, other: str, each: Change) -> str:

@@ -129,7 +129,7 @@ class Replayed:
         if self.is_equal:
             return f"{told}{len(self.losses)} of {len(self.losses)} to the last bit that was written down"
         largest = max(pair.difference for pair in self.losses)
-        return f"{told}but for {largest:.2%} at most; up to {TOLERANCE:.0%} is taken for the same"
+        return f"{told}but for {100 * largest:.2g}% at most; up to {TOLERANCE:.0%} is taken for the same"
 
 
 def replay(
@@ -368,4 +368,4 @@ def _number(loss: float | None) -> str:
 def _verdict(pair: LossPair) -> str:
     if pair.is_equal:
         return "equal"
-    return "missing" if pair.now is None else f"differs by {pair.difference:.2%}"
+    return "missing" if pair.now is None else f"differs by {100 * pair.difference:.2g}%"
