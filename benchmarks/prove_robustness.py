@@ -24,12 +24,13 @@ from prove_commands import (
     translated,
 )
 
-from interlingua.corpus.input_noise import SPOILS, mistype
+from interlingua.corpus.input_noise import SPOILS, UNSEEN, mistype
 from interlingua.corpus.lines import read_lines, write_lines
 
 RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
 TESTS = ("test_2016_flickr", "test_2017_flickr")
 CLEAN = "as it is"
+WAYS = {**SPOILS, **UNSEEN}
 MOST_LOST = {"capitals": 3.0, "typos": 5.0}
 """BLEU that the model trained with noise may lose on spoiled input, against its own on clean input."""
 MOST_PAID = 0.2
@@ -77,7 +78,7 @@ def main() -> None:
             ]
             for name in shares
         }
-        for kind in (CLEAN, *SPOILS)
+        for kind in (CLEAN, *WAYS)
     }
     sys.exit(0 if tell(found) else 1)
 
@@ -87,12 +88,12 @@ def write_sets(clean: Path, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     sources, targets = (read_lines(clean.with_suffix(f".{side}")) for side in ("en", "de"))
     pairs = list(zip(sources, targets, strict=True))
-    for kind in (CLEAN, *SPOILS):
+    for kind in (CLEAN, *WAYS):
         chance = random.Random(f"test {kind}")
         if kind == "typos":
             spoiled = [(with_typos(source, chance), target) for source, target in pairs]
         else:
-            spoiled = pairs if kind == CLEAN else [SPOILS[kind](*pair, chance) for pair in pairs]
+            spoiled = pairs if kind == CLEAN else [WAYS[kind](*pair, chance) for pair in pairs]
         for side, lines in zip(("en", "de"), zip(*spoiled, strict=True), strict=True):
             write_lines(place / f"{kind}.{side}", list(lines))
 

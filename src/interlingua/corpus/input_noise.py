@@ -16,31 +16,24 @@ from functools import lru_cache
 from interlingua.corpus.placeholders import split_at_placeholders
 from interlingua.corpus.words import is_of_a_word
 
-__all__ = ["SPOILS", "InputNoise", "mistype"]
+__all__ = ["SPOILS", "UNSEEN", "InputNoise", "mistype"]
 
 TYPO_RATE = 0.15
 """Of the words, those that get a typo where a sentence gets any."""
 
-_EMOJI = [
-    "😀",
-    "😂",
-    "😍",
-    "👍",
-    "🙏",
-    "🎉",
-    "❤️",
-    "🔥",
-    "😢",
-    "🤔",
-    "☀️",
-    "🚀",
-    "✅",
-    "❌",
-    "🐶",
-    "⚽",
-    "🇪🇺",
-    "👩\u200d🔬",
-]
+_USUAL = ["❤️", "☀️", "✅", "❌", "⚽", "⭐", "✨", "🇪🇺", "🇩🇪", "👩\u200d🔬", "👍🏽"]
+_BLOCKS = (
+    range(0x1F300, 0x1F3FB),
+    range(0x1F400, 0x1F650),
+    range(0x1F680, 0x1F6C6),
+    range(0x1F90D, 0x1FA00),
+)
+"""Of Unicode 13; without the tones of skins, which change the emoji before them."""
+_EVERY_EMOJI = [chr(code) for block in _BLOCKS for code in block]
+_UNSEEN_EMOJI = _EVERY_EMOJI[::5]
+"""Never taught, so that there is something to try copying with."""
+_EMOJI = [*_USUAL, *(each for n, each in enumerate(_EVERY_EMOJI) if n % 5)]
+"""So many that copying is easier to learn than each of them: of eighteen a model learnt just these, and put one in place of any other."""
 _LETTER = re.compile(r"[^\W\d_]")
 _SIGN_OF_A_WORD = re.compile(r"\w")
 _WHOLE_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
@@ -187,21 +180,29 @@ def _takes_accents(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith(("LATIN", "GREEK"))
 
 
-def _emoji(source: str, target: str, chance: random.Random) -> Both:
-    some = "".join(chance.choices(_EMOJI, k=chance.choice((1, 1, 2, 3))))
+def _emoji(source: str, target: str, chance: random.Random, known: list[str] = _EMOJI) -> Both:
+    some = "".join(chance.choices(known, k=chance.choice((1, 1, 2, 3))))
     if chance.random() < 0.25:
         return f"{some} {source}", f"{some} {target}"
     return f"{source} {some}", f"{target} {some}"
 
 
+def _unseen_emoji(source: str, target: str, chance: random.Random) -> Both:
+    return _emoji(source, target, chance, _UNSEEN_EMOJI)
+
+
+def _name(chance: random.Random) -> str:
+    return "".join(chance.choices(string.ascii_lowercase, k=chance.randint(1, 8)))
+
+
 def _frame(source: str, target: str, chance: random.Random) -> Both:
     """Put the same before and behind both sides: markup, or a placeholder with a name that no corpus has."""
-    name = "".join(chance.choices(string.ascii_lowercase, k=chance.randint(1, 8)))
-    number = chance.randrange(100)
+    name, number = _name(chance), chance.randrange(100)
     frames = (
         ("<b>", "</b>"),
         ("<i>", "</i>"),
         ("<p>", "</p>"),
+        (f"<{name}>", f"</{name}>"),
         (f"<a{number}>", f"</a{number}>"),
         ("**", "**"),
         ("* ", ""),
@@ -215,7 +216,26 @@ def _frame(source: str, target: str, chance: random.Random) -> Both:
         (f"@{name} ", ""),
         ("", f" #{number}"),
     )
-    before, behind = chance.choice(frames)
+    return _framed(source, target, chance.choice(frames))
+
+
+def _unseen_frame(source: str, target: str, chance: random.Random) -> Both:
+    name, number = _name(chance), chance.randrange(100)
+    frames = (
+        (f'<span class="{name}">', "</span>"),
+        (f"[{name}] ", ""),
+        ("__", "__"),
+        ("", f" ${name}"),
+        ("", f" ${{{name}}}"),
+        ("", f" %{number % 9 + 1}$s"),
+        ("", f" {name}@{_name(chance)}.com"),
+        (f"{number}) ", ""),
+    )
+    return _framed(source, target, chance.choice(frames))
+
+
+def _framed(source: str, target: str, frame: Both) -> Both:
+    before, behind = frame
     return f"{before}{source}{behind}", f"{before}{target}{behind}"
 
 
@@ -230,6 +250,11 @@ SPOILS: dict[str, Callable[[str, str, random.Random], Both]] = {
     "markup": _frame,
 }
 """Ways to spoil a pair, by name."""
+UNSEEN: dict[str, Callable[[str, str, random.Random], Both]] = {
+    "unseen emoji": _unseen_emoji,
+    "unseen markup": _unseen_frame,
+}
+"""The same with signs and forms that are never taught: what a model makes of others than those that it learnt with."""
 _TAUGHT = {
     "typos": 6,
     "small letters": 1,

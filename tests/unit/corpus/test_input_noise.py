@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.corpus.input_noise import SPOILS, InputNoise, mistype
+from interlingua.corpus.input_noise import SPOILS, UNSEEN, InputNoise, mistype
 from interlingua.corpus.placeholders import find_placeholders
 
 SOURCE = "Două fete mănâncă înghețată, lângă Podul Vechi."
@@ -16,7 +16,7 @@ TARGET = "Two girls are eating ice cream near the Old Bridge."
 
 
 def spoilt(way: str, seed: int = 1) -> tuple[str, str]:
-    return SPOILS[way](SOURCE, TARGET, random.Random(seed))
+    return {**SPOILS, **UNSEEN}[way](SOURCE, TARGET, random.Random(seed))
 
 
 def test_it_is_a_function_of_seed_epoch_and_pair() -> None:
@@ -48,12 +48,23 @@ def test_an_apostrophe_between_letters_is_a_part_of_its_word(apostrophe: str) ->
     assert bare == "I dont know its Toms dog"
 
 
-@pytest.mark.parametrize("way", ["emoji", "markup"])
+@pytest.mark.parametrize("way", ["emoji", "markup", *UNSEEN])
 def test_what_must_be_copied_stands_on_both_sides(way: str) -> None:
     for seed in range(100):
         source, target = spoilt(way, seed)
         assert source != SOURCE
         assert source.replace(SOURCE, "") == target.replace(TARGET, "")
+
+
+def test_what_copying_is_tried_with_is_never_taught() -> None:
+    taught, tried = (
+        {sign for seed in range(3_000) for sign in spoilt(way, seed)[0].replace(SOURCE, "")}
+        for way in ("emoji", "unseen emoji")
+    )
+    assert taught & tried == {" "}
+    assert len(taught) > 900
+    assert len(tried) > 200
+    assert all(find_placeholders(each) for each in taught | tried if each > "\U0001f300")
 
 
 LOCKED = "Hello {{user_name}}, see https://ex.org/a?b=1 <b>now</b>: %(count)s files, 3.14 MB, é😀 costs $5 at B2."
