@@ -34,9 +34,9 @@ def main() -> None:
     flags = read_flags(__doc__)
     print(describe_machine(), flush=True)
     models = learn(**flags)
-    tests = [corpora() / f"ro_en/{name}/test" for name in ("sts", "mlqe")]
+    tests = {name: corpora() / "ro_en" / name for name in ("sts/test", "mlqe/test")}
     systems = [f"{way}={','.join(map(str, models[way]))}" for way in WAYS]
-    texts = [flag for test in tests for flag in (f"--source={test}.en", f"--reference={test}.ro")]
+    texts = [text for test in tests.values() for text in files_of(test)]
     PLACE.mkdir(parents=True, exist_ok=True)
     page, latex = PLACE / "page.html", PLACE / "table.tex"
     written = (f"--output={page}", f"--latex={latex}", "--threads=1")
@@ -45,17 +45,23 @@ def main() -> None:
         values = ", ".join(f"{value:.2f}" for value in each["values"])
         chance = "" if each["p_value"] is None else f", p = {each['p_value']:.4f}"
         print(f"{each['system']}, {each['test_set']}, {each['metric']}: {values}{chance}")
-    said = {
-        (way, f"{test}.en"): [say(each, test) for each in models[way]]
+    said: Said = {
+        (way, name): [say(each, test) for each in models[way]]
         for way in WAYS
-        for test in tests
+        for name, test in tests.items()
     }
-    good = check_scores(figures, said)
-    for test in tests:
-        good &= check_chance(said, test)
+    good = check_scores(figures, said, tests)
+    for name, test in tests.items():
+        good &= check_chance([path for way in WAYS for path in said[way, name]], test)
     good &= check_latex(figures, latex.read_text("utf-8"))
     good &= check_page(page.read_text("utf-8"), said)
+    print("all as it should be" if good else "NOT all as it should be")
     sys.exit(0 if good else 1)
+
+
+def files_of(test: Path) -> tuple[str, str]:
+    """Return the flags that name a test set."""
+    return f"--source={test}.en", f"--reference={test}.ro"
 
 
 def say(model: Path, test: Path) -> Path:
@@ -71,12 +77,12 @@ def sacrebleu(reference: str, *flags: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def check_scores(figures: Figures, said: Said) -> bool:
+def check_scores(figures: Figures, said: Said, tests: dict[str, Path]) -> bool:
     """Every score of every seed is sacreBLEU's."""
     furthest, number = 0.0, 0
     for each in figures:
         metric = METRICS[each["metric"]]
-        reference = str(Path(each["test_set"]).with_suffix(".ro"))
+        reference = f"{tests[each['test_set']]}.ro"
         files = said[each["system"], each["test_set"]]
         for value, path in zip(each["values"], files, strict=True):
             told = sacrebleu(reference, "-i", str(path), "-m", metric, "-w", "10")
@@ -86,13 +92,12 @@ def check_scores(figures: Figures, said: Said) -> bool:
     return furthest < 1e-9
 
 
-def check_chance(said: Said, test: Path) -> bool:
+def check_chance(said: list[Path], test: Path) -> bool:
     """The p-value of two files is that of sacreBLEU's paired bootstrap: of both ways, and of two seeds, which differ little."""
-    first, *others = (path for way in WAYS for path in said[way, f"{test}.en"])
-    texts = (f"--source={test}.en", f"--reference={test}.ro")
+    first, *others = said
     good = True
     for other in (others[0], others[-1]):
-        found = run_json("compare", f"one={first}", f"other={other}", *texts)["figures"]
+        found = run_json("compare", f"one={first}", f"other={other}", *files_of(test))["figures"]
         ours = [f"{each['p_value']:.4f}" for each in found if each["system"] == "other"]
         asked = ("-i", str(first), str(other), "-m", *METRICS.values(), "--paired-bs")
         theirs = re.findall(

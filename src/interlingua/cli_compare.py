@@ -248,15 +248,22 @@ def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path,
 def _read_test_sets(source: tuple[Path, ...], reference: tuple[Path, ...]) -> "list[TestSet]":
     from interlingua.evaluation.systems import TestSet
 
-    stems = [path.stem for path in source]
-    names = stems if len(set(stems)) == len(stems) else [str(path) for path in source]
-    if len(set(names)) < len(names):
-        raise ConfigError("a source is given twice; name each test set once")
     test_sets = []
-    for name, one, other in zip(names, source, reference, strict=True):
+    for name, one, other in zip(_short_names(source), source, reference, strict=True):
         sources, (references,) = read_aligned(one, [other])
         test_sets.append(TestSet(name, tuple(sources), tuple(references)))
     return test_sets
+
+
+def _short_names(paths: tuple[Path, ...]) -> list[str]:
+    """Return the names of files without their suffixes, with so many folders before them as tell them apart."""
+    for depth in range(1, max(len(path.parts) for path in paths) + 1):
+        names = ["/".join((*path.parts[:-1], path.stem)[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    if len(set(paths)) < len(paths):
+        raise ConfigError("a source is given twice; name each test set once")
+    return list(map(str, paths))  # only their suffixes differ
 
 
 def _page(

@@ -345,6 +345,29 @@ def test_a_program_that_fails_later_takes_no_other_figure_with_it(
     assert "exact" in Path("t.tex").read_text()
 
 
+@pytest.mark.parametrize(
+    ("sources", "names"),
+    [
+        (("x/y/t.en", "x/z/t.en"), ["y/t", "z/t"]),
+        (("t.en", "x/t.en", "u.en"), ["t", "x/t", "u"]),
+        (("t.en", "t.txt"), ["t.en", "t.txt"]),
+    ],
+)
+def test_test_sets_of_one_name_are_told_apart_by_their_folders(
+    sources: tuple[str, ...], names: list[str], capsys: Capture
+) -> None:
+    shutil.copytree(GOLDEN, "model")
+    asked = []
+    for name in sources:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write(name, SOURCES[:2])
+        asked += ["--source", name, "--reference", "t.de"]
+    write("t.de", REFERENCES[:2])
+    assert main(["compare", "one=model", "other=model", *asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["figures"]
+    assert list(dict.fromkeys(each["test_set"] for each in told)) == names
+
+
 def test_the_table_is_told_where_the_page_cannot_take_its_place(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
