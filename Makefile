@@ -189,7 +189,7 @@ prove-transfer: $(READY) ## English-Romanian from 2,000 pairs, alone and from En
 prove-comparison: $(READY) ## two systems of three seeds on two test sets: figures, LaTeX table and page of `compare` against sacreBLEU (minutes after make prove-transfer, which it does first); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_comparison.py
 
-prove-many-languages: $(READY) ## one model of English, German and Romanian, with and without temperature, and what it makes of pairs that it never saw (an hour); needs INTERLINGUA_DATA
+prove-many-languages: $(READY) ## one model of English, German and Romanian, with and without temperature, and what it makes of pairs that it never saw (half an hour); needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_many_languages.py
 
 .PHONY: prove-learning-curve
