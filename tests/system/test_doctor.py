@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli import COMMAND_LINE, main
-from interlingua.cli_flags import spell_out
+from interlingua.cli import main
+from interlingua.cli.commands import COMMAND_LINE
+from interlingua.cli.flags import spell_out
 
 Capture = pytest.CaptureFixture[str]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from interlingua import cli_rounds
 from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Worker
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
-from interlingua.cli_synthetic import check_languages
+from interlingua.cli import rounds as cli_rounds
+from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines

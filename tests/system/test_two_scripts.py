@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
-from interlingua.cli_tokenize import find_tokenizer
+from interlingua.cli.tokenize import find_tokenizer
 
 RECIPE = Path(__file__).parents[2] / "recipes/tanaka_en_ja.toml"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli_demo import demo_config
+from interlingua.cli.demo import demo_config
 from interlingua.config_files import load_config
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))

@@ -1,0 +1,18 @@
+"""The command line: what was typed -> one of the rooms, and what it answers -> words for a person, or JSON.
+
+* ``commands``: one short function a command, in the order of the help; ``dispatch`` chooses it
+* ``flags``: what several commands take; ``interrupts``: what stops a command
+* ``streams``: text in and out, and the exit status; ``results``, ``marks``: what is told at the end
+
+A command that is longer than reading its flags and asking a room has a file by its name:
+
+* ``demo``, ``translate``, ``evaluate``, ``compare``, ``score``, ``calibrate``, ``align``, ``tokenize``, ``tokenizer``
+* ``correct``, ``adapt``, ``replay``, ``ablate``, ``probe``, ``serve``; ``interop``: export and import
+* ``back_translate`` and ``distill``: ``synthetic`` is what they share, ``rounds`` what repeats the first
+* ``bulk``: files and folders of text, part by part
+* ``doctor``, ``clean``, ``download``, ``split``; ``parts``: the parts of a corpus that they read
+"""
+
+from interlingua.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,432 @@
+"""What ``back-translate`` and ``distill`` share: a text translated part by part, its cost told before, and its filter."""
+
+import hashlib
+import json
+import re
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from interlingua.bulk.parts import Part
+from interlingua.bulk.worker import Recipe, open_translator
+from interlingua.checkpoints.model_folder import find_model_folder
+from interlingua.cli.bulk import translate_files, waiting_parts
+from interlingua.cli.flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
+from interlingua.cli.streams import note, print_json
+from interlingua.config import RunConfig
+from interlingua.config_files import save_config, write_config
+from interlingua.corpus.formats import UNNAMED, count_pairs
+from interlingua.corpus.language_codes import two_letters
+from interlingua.corpus.languages import are_alike, language_code, language_named
+from interlingua.corpus.lines import count_lines, read_blocks
+from interlingua.corpus.packed import PackedFile
+from interlingua.corpus.parallel import language_of
+from interlingua.directions import direction_of_text
+from interlingua.directions import in_words as trained
+from interlingua.errors import ConfigError, CorpusError, OutputError
+from interlingua.files import write_text
+from interlingua.requests.request import TranslateOptions
+from interlingua.training.progress import in_words as duration
+from interlingua.training.run_folder import RunFolder
+from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
+from interlingua.translator import Translator
+
+__all__ = [
+    "check_flags",
+    "check_languages",
+    "check_output",
+    "describe",
+    "in_words",
+    "languages_of",
+    "make_corpus",
+    "measure_cost",
+    "open_for",
+    "recipe_of",
+    "refuse_damaged",
+    "refuse_empty",
+    "refuse_foreign",
+    "refuse_other_pairs",
+    "refuse_unequal",
+    "refuse_unreadable",
+    "save_run",
+    "sides_in",
+    "width_of",
+    "write_run",
+]
+
+TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
+BLOCK_LINES = 10_000
+SAMPLE_LINES = 64
+"""Lines that are translated to tell how long all will take."""
+SEARCHED = ("beam_size", "length_penalty", "batch_tokens")
+"""Flags of a search that are options of a translation; its arithmetic is chosen when the model is opened."""
+
+
+def recipe_of(
+    model: Path,
+    search: SearchFlags,
+    machine: MachineFlags,
+    options: dict[str, object],
+    *,
+    ensemble: tuple[Path, ...] = (),
+    to: str | None = None,
+) -> Recipe:
+    """Return how a model is opened and asked for scored candidates; ``options`` come before those of the flags."""
+    flags = {name: getattr(search, name) for name in SEARCHED}
+    asked = {name: value for name, value in {**flags, **options}.items() if value is not None}
+    return Recipe(
+        model=model,
+        adapter=None,
+        device=machine.device,
+        dtype=search.dtype,
+        threads=machine.threads,
+        options=cast("TranslateOptions", asked),
+        form="scored",
+        ensemble=ensemble,
+        to=to,
+    )
+
+
+def open_for(recipe: Recipe, text: Path) -> Translator:
+    """Open the model of a recipe; of several pairs of languages, for the one that the name of ``text`` tells, unless ``to`` told both.
+
+    Raises:
+        ConfigError: the name tells no pair that the model was trained on; see also ``open_translator``.
+    """
+    translator = open_translator(recipe)
+    known, target = translator.directions, translator.target_lang
+    if not known or recipe.to not in (None, target):
+        return translator
+    named = language_named(text, {target, *(each.source for each in known)})
+    found = direction_of_text(known, recipe.to, named)
+    if found in known:
+        return translator.towards(found)
+    both = "say both languages: --to " + " or ".join(
+        str(each) for each in known if each.target == target
+    )
+    if found is not None:
+        told = (
+            f"its name tells {found.source}, and {recipe.model} was trained on {trained(known)}; --to {found} asks for {found} all the "
+            f"same (zero-shot), or if the text is in another language, {both}"
+        )
+    elif named == target:
+        told = (
+            f"its name tells {target}, the language to translate into; give another text, or {both}"
+        )
+    else:
+        told = f"its name does not tell which language {recipe.model} is to read; {both}"
+    raise ConfigError(f"{text}: {told}")
+
+
+def check_flags(flags: SyntheticFlags) -> None:
+    """Raise a ConfigError for what cannot be meant, before anything is read or tried."""
+    if not 0.0 < flags.keep <= 1.0:
+        raise ConfigError(f"--keep must be above 0 and at most 1, not {flags.keep:g}")
+    if flags.min_score is not None and not flags.min_score <= 0.0:
+        raise ConfigError(
+            f"--min-score is a mean log-probability, 0 at most, not {flags.min_score:g}"
+        )
+    if flags.part_lines < 1:
+        raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
+
+
+def check_output(output: Path, stem: str, config: str, read: Sequence[Path | None]) -> None:
+    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
+
+    Args:
+        output: the folder.
+        stem: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
+        config: name of the configuration that it writes; the run of that, and those that ``--fresh`` set aside, are its own too.
+        read: files that the command reads.
+
+    Raises:
+        OutputError: such a folder, or a file of that name.
+    """
+    place = output.resolve()
+    for path in filter(None, read):
+        if place in path.resolve().parents:
+            raise OutputError(f"{output}: holds {path}, which is read; give another --output")
+    own = re.compile(
+        rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|{re.escape(stem)}\..+|{RUN}(\.\d+)?"
+    )
+    refuse_foreign(output, lambda name: own.fullmatch(name) is not None)
+
+
+def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tuple[Path, Path]:
+    """Return where the two sides of a corpus go; their suffixes are the languages, which may be the same."""
+    names = (stem, stem) if source_lang != target_lang else (f"{stem}.source", f"{stem}.target")
+    return output / f"{names[0]}.{source_lang}", output / f"{names[1]}.{target_lang}"
+
+
+def languages_of(source: Path | None, target: Path | None) -> tuple[str, str]:
+    """Return the two languages that the names of a corpus tell, or ``UNNAMED``."""
+    first, second = (language_of(path) if path is not None else None for path in (source, target))
+    return (first, second) if first and second and first != second else UNNAMED
+
+
+def refuse_empty(text: Path) -> None:
+    """Raise a CorpusError for a text without lines."""
+    if not count_lines(text):
+        raise CorpusError(f"{text}: is empty; give a file with one sentence a line")
+
+
+def refuse_unreadable(text: Path) -> None:
+    """Raise a CorpusError for a text without lines, or one that cannot be read to its end."""
+    refuse_empty(text)
+    for _ in read_blocks(text, BLOCK_LINES):
+        pass
+
+
+def refuse_damaged(texts: Sequence[Path]) -> None:
+    """Raise a CorpusError for a text, which may be compressed, that cannot be read to its end, before work is done."""
+    for text in texts:
+        with PackedFile(text) as file:
+            for _ in file.lines():
+                pass
+
+
+def refuse_unequal(source: Path | None, target: Path | None) -> None:
+    """Raise a CorpusError unless line N of one text can be the translation of line N of the other, before work is done on them."""
+    if source is not None and target is not None:
+        count_pairs(source, target)
+
+
+def refuse_foreign(output: Path, is_own: Callable[[str], bool]) -> None:
+    """Raise an OutputError for a file, and for a folder that holds a name that this command does not write."""
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; give the name of a folder")
+    if output.is_dir():
+        names = {each.name for each in output.iterdir() if not each.name.startswith(".")}
+        if others := {name for name in names if not is_own(name)}:
+            raise OutputError(
+                f"{output}: holds {min(others)}, which this command did not write; give another --output"
+            )
+
+
+def refuse_other_pairs(output: Path, job: SyntheticCorpus, **settings: Any) -> None:
+    """Refuse to choose other pairs than a training that has begun in ``output`` reads.
+
+    Args:
+        output: the folder, with the report of the pairs that are there.
+        job: what is asked for.
+        settings: more that decides which pairs there are, by the names of the report.
+
+    Raises:
+        ConfigError: it says what differs.
+    """
+    run, before = output / RUN, _reported(output)
+    if not RunFolder(run).has_checkpoints():
+        return
+    for name, value in {**_filter_of(job), **settings}.items():
+        if name in before and before[name] != value:
+            raise ConfigError(
+                f"{run}: learns from pairs that were made with {name} = {before[name]}, not {value}; go on like that, "
+                "rename or remove that folder, or give another --output"
+            )
+
+
+def _filter_of(job: SyntheticCorpus) -> dict[str, Any]:
+    return {
+        "keep": job.keep,
+        "min_score": job.min_score,
+        "held_out": list(map(str, job.held_out)),
+    }
+
+
+def _reported(output: Path) -> dict[str, Any]:
+    """Return what the report of a folder tells; nothing where there is none that can be read."""
+    try:
+        told = json.loads((output / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def check_languages(
+    model: Path,
+    reads: str,
+    writes: str,
+    text: Path,
+    other: Path | None,
+    genuine: Path | None = None,
+    to: str | None = None,
+) -> None:
+    """Refuse a model that translates in another direction, or other languages, than the names of the files tell.
+
+    Args:
+        model: what to call it.
+        reads, writes: its languages.
+        text: what it is to read.
+        other: text in the language that it is to write, if there is any.
+        genuine: more text in the language that it reads, if there is any.
+        to: what was said of the languages; both of them (``de-en``) count for more than the name of ``text``.
+
+    Raises:
+        ConfigError: it reads the language that it should write, or writes the one that it should read, or a name tells a language that
+            is neither.
+    """
+    if reads == writes:
+        return
+    own = two_letters(reads), two_letters(writes)  # deu is de
+    plain: Callable[[str], str] = two_letters
+    if own[0] == own[1]:  # zh-Hans and zh-Hant
+        own, plain = (reads, writes), str
+    names = language_of(text), language_of(other) if other else None
+    told, wanted = (name and plain(name) for name in names)
+    if told == own[1] or wanted == own[0]:
+        raise ConfigError(
+            f"{model}: translates {reads} into {writes}, but {text} is to be translated"
+            f"{f' into {names[1]}' if wanted else ''}; give a model of the other direction"
+        )
+    unsaid = text if to in (None, writes) else None
+    for path, language in ((unsaid, reads), (other, writes), (genuine, reads)):
+        if path is not None and _is_other(language_of(path), language):
+            raise ConfigError(
+                f"{path}: is in {language_of(path)}, by its name, and {model} translates {reads} into {writes}; give text in {language}, or "
+                "a model of other languages"
+            )
+
+
+def _is_other(told: str | None, own: str) -> bool:
+    """Tell whether a suffix is another language than a model's, where both are languages (``txt`` is none) and not as good as one."""
+    if told in (None, own):
+        return False
+    one, two = language_code(told), language_code(own)  # deu is de
+    return None not in (one, two) and one != two and not are_alike(str(one), str(two))
+
+
+def width_of(model: Path) -> int:
+    """Return the width of a model that can be opened (d_model)."""
+    config = json.loads((find_model_folder(model) / "config.json").read_text(encoding="utf-8"))
+    return int(config["architecture"]["d_model"])
+
+
+def make_corpus(
+    recipe: Recipe, translator: Translator, job: SyntheticCorpus, flags: SyntheticFlags
+) -> Written | None:
+    """Translate the text of ``job``, or what is left of it, and write the corpus; None in a dry run.
+
+    Raises:
+        ConfigError: a flag out of range, or a folder with parts that another model or option left.
+        CorpusError: a text is missing, empty, not UTF-8, or no line of it is left.
+        ModelError: the model gives not-a-number.
+        OutputError: something cannot be written.
+    """
+    check_flags(flags)
+    refuse_unequal(job.text, job.reference)
+    folder = job.translated.parent
+    waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
+    refuse_empty(job.text)
+    cost = measure_cost(waiting, recipe, translator) if waiting else Cost(0, 0.0, 0, 0.0)
+    if flags.dry_run and flags.json:
+        print_json(asdict(cost))
+        return None
+    note(
+        cost.in_words()
+        if waiting
+        else "every line is translated; what is left is to choose and filter"
+    )
+    if flags.dry_run:
+        return None
+    shown = ShowFlags(part_lines=flags.part_lines)
+    translate_files(str(job.text), str(folder), recipe, shown, translator)
+    return write_synthetic(job)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How long it takes to translate a text, found out by some of its lines."""
+
+    lines: int
+    seconds: float
+    sampled: int
+    sample_seconds: float
+
+    def in_words(self) -> str:
+        """Tell it to a person."""
+        return (
+            f"{self.lines:,} lines to translate, about {duration(self.seconds)} "
+            f"({self.sampled} of them took {self.sample_seconds:.1f} s)"
+        )
+
+
+def measure_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> Cost:
+    """Translate a few lines from all over the text, and reckon how long all will take."""
+    parts = [waiting[place * len(waiting) // 4] for place in range(4)]
+    lines = [line for part in dict.fromkeys(parts) for line in part.read()]
+    step = max(1, len(lines) // SAMPLE_LINES)
+    sample = [line for line in lines[::step] if line.strip()][:SAMPLE_LINES]
+    started = time.monotonic()
+    translator.translate(sample, **recipe.options)
+    seconds = time.monotonic() - started
+    taken = sum(len(line.encode("utf-8")) + 1 for line in sample)
+    whole = sum(part.end - part.start for part in waiting)
+    number = sum(part.num_lines for part in waiting)
+    return Cost(number, seconds * whole / max(taken, 1), len(sample), seconds)
+
+
+def in_words(written: Written, job: SyntheticCorpus) -> str:
+    """Tell a person what the corpus came to."""
+    return (
+        f"{written.pairs:,} pairs of {written.lines:,} lines, in {job.source} and {job.target}\n"
+        + "".join(f"  dropped, {reason}: {count:,}\n" for reason, count in written.dropped.items())
+    )
+
+
+def save_run(config: RunConfig, path: Path) -> str | None:
+    """Do what ``write_run`` does, and say what comes next."""
+    written = write_run(config, path)
+    note(f"next: interlingua train {shlex.quote(str(path))}")
+    return written
+
+
+def write_run(config: RunConfig, path: Path) -> str | None:
+    """Write a configuration that ``train`` takes, unless somebody changed the one that is there.
+
+    What a model that it begins with decides is left open.
+
+    Returns:
+        The SHA-256 of what was written, for the report beside it, by which the next call knows a change; None if nothing was.
+    """
+    whole = not config.start.begins_with_a_model
+    now = _sha256(write_config(config, whole=whole).encode())
+    own = (now, _reported(path.parent).get("config_sha256"))
+    if path.is_file() and _sha256(path.read_bytes()) not in own:
+        note(
+            f"{path}: is not as this command wrote it, and stays; remove it to have it written anew"
+        )
+        return None
+    save_config(config, path, whole=whole)
+    return now
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def describe(
+    written: Written,
+    job: SyntheticCorpus,
+    recipe: Recipe,
+    output: Path,
+    config_sha256: str | None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Keep in ``report.json`` what the corpus came to and how it was made, and return it."""
+    options = {name: value for name, value in recipe.options.items() if value is not None}
+    told = {
+        **asdict(written),
+        "source": str(job.source),
+        "target": str(job.target),
+        "models": [str(model) for model in (recipe.model, *recipe.ensemble)],
+        "text": str(job.text),
+        **_filter_of(job),
+        "options": options,
+        **settings,
+        "config_sha256": config_sha256 or _reported(output).get("config_sha256"),
+    }
+    write_text(output / REPORT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    return told
