@@ -16,7 +16,6 @@ from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
 from interlingua.cli import main
-from interlingua.cli import rounds as cli_rounds
 from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
@@ -26,6 +25,7 @@ from interlingua.errors import ConfigError, TrainingError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
+from interlingua.training import rounds as in_turn
 from interlingua.training.loop import WAY_OUT
 from interlingua.translator import Translator
 
@@ -301,7 +301,7 @@ def test_forward_and_reverse_models_are_trained_in_turn(
 
     monkeypatch.setattr(Worker, "translate", write_the_truth)
     steps: list[str] = []
-    train = cli_rounds.train
+    train = in_turn.train
 
     def stop_at_the_third(config: RunConfig) -> object:
         steps.append(str(config.run_dir))
@@ -309,7 +309,7 @@ def test_forward_and_reverse_models_are_trained_in_turn(
             raise KeyboardInterrupt
         return train(config)
 
-    monkeypatch.setattr(cli_rounds, "train", stop_at_the_third)
+    monkeypatch.setattr(in_turn, "train", stop_at_the_third)
     first = TURNS.replace("mono.reverse", "first.reverse").replace("--keep 1", "--keep 0.9")
     Path("first.reverse").write_text("7 9 2 1\n7 9 3 1\n")
     assert main(first.split()) == 130
@@ -325,7 +325,7 @@ def test_forward_and_reverse_models_are_trained_in_turn(
     # What no training has read yet, and how the next text is filtered, may be changed.
     shutil.rmtree("more/round-1/reverse")
     assert main(TURNS.split()) == 130
-    monkeypatch.setattr(cli_rounds, "train", train)
+    monkeypatch.setattr(in_turn, "train", train)
     dry = run(f"{TURNS} --dry-run", capsys)[1]
     assert "2 rounds, 1 training to go of 60 s each at most; about 60 s in all" in dry
     other = TURNS.replace(
@@ -377,7 +377,7 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
         config.run_dir.mkdir(parents=True)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_rounds, "train", stop)
+    monkeypatch.setattr(in_turn, "train", stop)
     turns = f"{BACK} --iterations 1 --keep 1 {TINY}"
     assert main(turns.split()) == 130
     synthetic = Path("more/round-1/forward/back-translated.reverse")
@@ -404,7 +404,7 @@ def test_a_training_that_diverged_is_finished_by_hand(
 
     turns = f"{BACK} --iterations 1 --keep 1 {TINY}"
     with monkeypatch.context() as patch:
-        patch.setattr(cli_rounds, "train", diverge)
+        patch.setattr(in_turn, "train", diverge)
         assert main(turns.split()) == 7
     err = capsys.readouterr().err
     assert "same command again" not in err
@@ -423,7 +423,7 @@ def test_a_text_that_nothing_has_read_can_be_another_in_a_longer_chain(
     def stop(config: RunConfig) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_rounds, "train", stop)
+    monkeypatch.setattr(in_turn, "train", stop)
     for name in ("mono.reverse", "other.reverse"):
         Path(name).write_text(f"{name[0]} 2 1\n")
     turns = f"{BACK} --keep 1 {TINY} --iterations"
@@ -457,14 +457,14 @@ def test_the_cost_of_rounds_is_that_of_the_mixture(
 ) -> None:
     planned: list[RunConfig] = []
     pairs: list[int] = []
-    plan = cli_rounds.plan
+    plan = in_turn.plan
 
     def see(config: RunConfig) -> object:
         planned.append(config)
         pairs.append(sum(len(read_lines(path)) for path in config.corpus.source))
         return plan(config)
 
-    monkeypatch.setattr(cli_rounds, "plan", see)
+    monkeypatch.setattr(in_turn, "plan", see)
     sizes = TINY.replace("--training.minutes 1", "")
     err = run(f"{BACK} --iterations 1 --weight 0.5 {sizes} --dry-run", capsys)[1]
     assert "1 round, 1 training to go of" in err
@@ -515,26 +515,26 @@ def test_a_test_set_is_not_learnt(command: str, capsys: Capture) -> None:
 @pytest.mark.parametrize("validated", [True, False])
 def test_rounds_are_compared_by_one_text_or_not_at_all(validated: bool) -> None:
     valid = (Path("v.a"), Path("v.b")) if validated else (None, None)
-    side = cli_rounds.Side(Path("mono.b"), Path("t.a"), Path("t.b"), *valid)
-    rounds = cli_rounds.Rounds(2, Path("more"), Path("model"), side, None)
+    side = in_turn.Side(Path("mono.b"), Path("t.a"), Path("t.b"), *valid)
+    rounds = in_turn.Rounds(2, Path("more"), Path("model"), side, None)
     done = [
         {"round": n, "model": "forward", "run": f"run-{n}", "validation": {"bleu": 30.0 - n}}
         for n in (1, 2)
     ]
-    told = cli_rounds.describe_rounds(rounds, done)
+    told = in_turn.describe_rounds(rounds, done)
     assert ("cannot be compared" in told) != validated
     assert f'next: interlingua translate run-{1 if validated else 2} "..."' in told
 
 
 def judged(*validations: dict[str, object] | None) -> str:
     """Return what is told of forward models that one text validated so."""
-    side = cli_rounds.Side(Path("mono.b"), Path("t.a"), Path("t.b"), Path("v.a"), Path("v.b"))
-    rounds = cli_rounds.Rounds(len(validations), Path("more"), Path("model"), side, None)
+    side = in_turn.Side(Path("mono.b"), Path("t.a"), Path("t.b"), Path("v.a"), Path("v.b"))
+    rounds = in_turn.Rounds(len(validations), Path("more"), Path("model"), side, None)
     done = [
         {"round": n, "model": "forward", "run": f"run-{n}", "validation": each}
         for n, each in enumerate(validations, 1)
     ]
-    return cli_rounds.describe_rounds(rounds, done)
+    return in_turn.describe_rounds(rounds, done)
 
 
 def test_rounds_of_references_that_are_too_short_for_bleu_are_compared_by_chrf() -> None:

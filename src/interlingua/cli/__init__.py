@@ -8,7 +8,7 @@ A command that is longer than reading its flags and asking a room has a file by 
 
 * ``demo``, ``translate``, ``evaluate``, ``compare``, ``score``, ``calibrate``, ``align``, ``tokenize``, ``tokenizer``
 * ``correct``, ``adapt``, ``replay``, ``ablate``, ``probe``, ``serve``; ``interop``: export and import
-* ``back_translate`` and ``distill``: ``synthetic`` is what they share, ``rounds`` what repeats the first
+* ``back_translate`` and ``distill``: ``synthetic`` is what they share
 * ``bulk``: files and folders of text, part by part
 * ``doctor``, ``clean``, ``download``, ``split``; ``parts``: the parts of a corpus that they read
 """

@@ -15,9 +15,9 @@ from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
     from interlingua.bulk.worker import Recipe
-    from interlingua.cli.rounds import Role, Rounds, Side
     from interlingua.config import RunConfig
     from interlingua.corpus.word_noise import WordNoise
+    from interlingua.training.rounds import Role, Rounds, Side
 
 __all__ = ["BackFlags", "back_translate"]
 
@@ -352,9 +352,10 @@ class _Work:
 
 def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags) -> int:
     """Train forward and reverse models in turn; return the exit status."""
-    from interlingua.cli.rounds import ROUNDS, describe_rounds, recall, train_in_turn
+    from interlingua.cli.results import exit_status_of
     from interlingua.cli.synthetic import RUN, refuse_foreign
     from interlingua.config import StartConfig
+    from interlingua.training.rounds import ROUNDS, describe_rounds, recall, train_in_turn
 
     keep = work.keep
     rounds = _rounds_of(work.back, reverse_model, mono, output, valid)
@@ -382,22 +383,20 @@ def _in_turn(work: _Work, reverse_model: Path, mono: Path, output: Path, valid: 
         )
         return place / CONFIG
 
-    status = train_in_turn(rounds, make, RUN, told, done, filtered)
+    stopped = train_in_turn(rounds, make, RUN, told, done, filtered, note)
     if keep.json:
-        print_json({"rounds": done, "finished": status == 0})
+        print_json({"rounds": done, "finished": stopped is None})
     else:
-        say(
-            describe_rounds(rounds, done)
-            + ("" if status == 0 else "stopped; the same command goes on\n")
-        )
-    return status
+        end = "stopped; the same command goes on\n" if stopped else ""
+        say(describe_rounds(rounds, done) + end)
+    return exit_status_of(stopped) if stopped else 0
 
 
 def _rounds_of(
     back: BackFlags, reverse_model: Path, mono: Path, output: Path, valid: ValidFlags
 ) -> "Rounds":
     """Say what is trained in turn, on what."""
-    from interlingua.cli.rounds import Rounds, Side
+    from interlingua.training.rounds import Rounds, Side
 
     assert back.iterations is not None
     assert back.source is not None
@@ -413,8 +412,8 @@ def _rounds_of(
 
 def _what_decides(work: _Work, rounds: "Rounds", valid: ValidFlags) -> dict[str, Any]:
     """Return the settings and the text that all rounds must have, by name."""
-    from interlingua.cli.rounds import TEXT_OF_SOURCE, content_of
     from interlingua.cli.synthetic import RUN
+    from interlingua.training.rounds import TEXT_OF_SOURCE, content_of
 
     forward, mono_source = rounds.forward, work.back.mono_source
     pairs = (forward.source, forward.target)
@@ -444,7 +443,6 @@ def _tell_what_is_left(
     from tempfile import TemporaryDirectory
 
     from interlingua.cli.bulk import waiting_parts
-    from interlingua.cli.rounds import stand_in, tell_cost
     from interlingua.cli.synthetic import (
         RUN,
         TRANSLATED,
@@ -455,6 +453,7 @@ def _tell_what_is_left(
         sides_in,
     )
     from interlingua.corpus.lines import count_lines
+    from interlingua.training.rounds import stand_in, tell_cost
 
     number, role, side = left[0]
     for text in dict.fromkeys(each.mono for _, _, each in left):

@@ -27,7 +27,7 @@ What is seen and kept:
 
 Trainings of more than one run:
 
-* ``synthetic``: text that a model wrote, for back-translation and distillation
+* ``synthetic``: text that a model wrote, for back-translation and distillation; ``rounds``: models that write it for each other
 * ``lasting``: corrections learnt for good; ``old_text``: what the model learnt from, so that it is not forgotten
 * ``ablation``: one thing different each time; ``replay``: the same again, bit for bit
 """

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli import rounds as cli_rounds
 from interlingua.cli.demo import DemoResult
 from interlingua.cli.flags import RunFlags
 from interlingua.cli.interop import _describe_import
@@ -15,6 +14,7 @@ from interlingua.cli.synthetic import save_run
 from interlingua.config import RunConfig
 from interlingua.errors import ConfigError
 from interlingua.interop.import_model import ImportedModel
+from interlingua.training import rounds as in_turn
 from interlingua.training.run import TrainResult
 
 SPACED = "the runs/ro en"
@@ -43,10 +43,10 @@ def test_what_ends_a_command_can_be_pasted(
     assert pasted(_describe_import(imported)) == [["translate", SPACED, "..."]]
     save_run(RunConfig(), Path(f"{SPACED}/train.toml"))
     assert pasted(capsys.readouterr().err) == [["train", f"{SPACED}/train.toml"]]
-    side = cli_rounds.Side(Path("mono"), Path("a"), Path("b"), Path("c"), Path("d"))
+    side = in_turn.Side(Path("mono"), Path("a"), Path("b"), Path("c"), Path("d"))
     done = {"round": 1, "model": "forward", "run": SPACED, "validation": {"bleu": 3.0}}
-    rounds = cli_rounds.Rounds(1, Path("more"), Path("model"), side, None)
-    assert pasted(cli_rounds.describe_rounds(rounds, [done])) == [["translate", SPACED, "..."]]
+    rounds = in_turn.Rounds(1, Path("more"), Path("model"), side, None)
+    assert pasted(in_turn.describe_rounds(rounds, [done])) == [["translate", SPACED, "..."]]
 
 
 def test_the_commands_of_the_demo_can_be_pasted(result: TrainResult) -> None:

@@ -17,8 +17,6 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from interlingua.cli.results import exit_status_of
-from interlingua.cli.streams import note
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.fingerprint import fingerprint
@@ -249,8 +247,9 @@ def train_in_turn(
     told: dict[str, Any],
     done: list[dict[str, Any]],
     filtered: dict[str, Any],
-) -> int:
-    """Do every step that is not done yet, and return the exit status.
+    say: Callable[[str], None],
+) -> TrainResult | None:
+    """Do every step that is not done yet; return the training that a signal stopped, if one did.
 
     Args:
         rounds: what is planned.
@@ -259,6 +258,7 @@ def train_in_turn(
         told: the settings that decide.
         done: what each training before came to; those that follow are added.
         filtered: settings that may be others for the next training, and are told with each.
+        say: takes what a person should know meanwhile.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -270,7 +270,7 @@ def train_in_turn(
         spent, ahead = time.monotonic() - started, len(left) - index
         wait = f", about {duration(spent / index * ahead)} left" if index else ""
         nth = f"training {before + index + 1} of {before + len(left)}"
-        note(f"round {number} of {rounds.count}: the {role} model, {nth}{wait}")
+        say(f"round {number} of {rounds.count}: the {role} model, {nth}{wait}")
         place = rounds.folder(number, role)
         settings = make(rounds.writer(number, role, run), side, place)
         begun = {"round": number, "model": role, **filtered, "run": str(place / run)}
@@ -280,10 +280,10 @@ def train_in_turn(
         except TrainingError as error:
             raise TrainingError(str(error).replace(WAY_OUT, _way_out(settings))) from error
         if result.signal is not None:
-            return exit_status_of(result)
+            return result
         done.append(begun | _figures(result))
         _keep(rounds, told, done, None)
-    return 0
+    return None
 
 
 def _way_out(settings: Path) -> str:
