@@ -83,6 +83,7 @@ def test_half_a_correction_is_refused(
         ("", TARGET, "the source of a correction is empty"),
         ("  ", TARGET, "the source of a correction is empty"),
         (SOURCE, "\u2003", "the target of a correction is empty"),
+        (SOURCE, "\u200b", "the target of a correction is empty"),
         (SOURCE, "a " * 300, "has 3"),
         ("a " * 300, TARGET, "correct it sentence by sentence"),
     ],

@@ -124,12 +124,8 @@ back_translate.__name__ = "back-translate"  # what it is called
 
 
 def _check(back: BackFlags) -> None:
-    """Refuse flags that do not go together, and a tag or weight that no configuration takes."""
-    from interlingua.config_files import load_config
-
-    two = {f"corpus.{side}": ("genuine", "synthetic") for side in ("source", "target")}
-    weights = f"1,{1.0 if back.weight is None else back.weight}"
-    load_config(None, {**two, "corpus.tags": f",{back.tag}", "corpus.weights": weights})
+    """Refuse flags that do not go together, or have no such value."""
+    _check_mixture(back)
     for key in _keys(back):
         if key.startswith(("corpus.", "run_dir")) and key != "corpus.noise":
             raise ConfigError(
@@ -157,6 +153,24 @@ def _check(back: BackFlags) -> None:
         raise ConfigError(
             "--iterations of 2 or more trains the reverse model too, on text of the source language; give --mono-source"
         )
+
+
+def _check_mixture(back: BackFlags) -> None:
+    """Refuse a tag or weight that no configuration takes, by the name of its flag."""
+    from interlingua.config_files import load_config
+
+    two = {f"corpus.{side}": ("genuine", "synthetic") for side in ("source", "target")}
+    weights = f"1,{1.0 if back.weight is None else back.weight}"
+    for flag, key, values in (
+        ("--tag", "corpus.tags", f",{back.tag}"),
+        ("--weight", "corpus.weights", weights),
+    ):
+        try:
+            load_config(None, {**two, key: values})
+        except ConfigError as error:
+            told = str(error).partition("\n")[0]
+            reason = told.removeprefix(f"flag --{key}: {key}").removesuffix(", or a list of them")
+            raise ConfigError(f"{flag}{reason}") from None
 
 
 def _of_the_training(back: BackFlags) -> list[str]:

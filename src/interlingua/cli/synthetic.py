@@ -21,7 +21,7 @@ from interlingua.config_files import save_config, write_config
 from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.languages import are_alike, language_code, language_named
-from interlingua.corpus.lines import count_lines, read_blocks
+from interlingua.corpus.lines import read_blocks
 from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import direction_of_text
@@ -168,9 +168,10 @@ def languages_of(source: Path | None, target: Path | None) -> tuple[str, str]:
 
 
 def refuse_empty(text: Path) -> None:
-    """Raise a CorpusError for a text without lines."""
-    if not count_lines(text):
-        raise CorpusError(f"{text}: is empty; give a file with one sentence a line")
+    """Raise a CorpusError for a text without lines, or of blank ones alone."""
+    blocks = read_blocks(text, BLOCK_LINES)
+    if not any(line.strip() for block in blocks for line in block.lines):
+        raise CorpusError(f"{text}: holds no text; give a file with one sentence a line")
 
 
 def refuse_unreadable(text: Path) -> None:

@@ -102,7 +102,7 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
         ("source", correction.source.strip(), tokenizers.source),
         ("target", correction.target, tokenizers.target),
     ):
-        if not text.strip():
+        if not any(each.isprintable() and not each.isspace() for each in text):
             raise CorpusError(f"the {name} of a correction is empty; give text")
         ids = tokenizer.encode(text).ids
         if tokenizer.unknown_id in ids or not ids:
