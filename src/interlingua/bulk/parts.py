@@ -83,7 +83,7 @@ class FileJob:
         source: the file; it is read from end to end at once, in the memory of one part.
         output: folder of the translation.
         request: what the translation depends on besides the text (model, options), as JSON can hold it.
-        part_lines: lines in a part.
+        part_lines: lines in a part; a file that was begun keeps to the parts that it was cut into.
         earlier: the same request as earlier versions told it; what was begun so goes on, and is written down anew.
 
     Raises:
@@ -102,17 +102,17 @@ class FileJob:
     ) -> None:
         self.source = source
         self.output = output / source.name
+        self._folder = output / _STATE / f"{source.name}.parts"  # no record is called so
+        self._record = output / _STATE / f"{source.name}.json"
         self._parts: list[Part] = []
         from_windows = 0
-        for number, b in enumerate(read_blocks(source, part_lines)):
+        for number, b in enumerate(read_blocks(source, self._lines_begun_with() or part_lines)):
             self._parts.append(
                 Part(str(source.absolute()), number, b.start, b.end, b.checksum, len(b.lines))
             )
             from_windows += sum(line.endswith("\r") for line in b.lines)
         self.remark = describe_carriage_returns(source, from_windows, self.num_lines)
         """What is odd about its lines, or None."""
-        self._folder = output / _STATE / f"{source.name}.parts"  # no record is called so
-        self._record = output / _STATE / f"{source.name}.json"
         before = output / _STATE / source.name  # as earlier versions called it
         if before.is_dir() and not self._folder.exists():
             with suppress(OSError):
@@ -177,6 +177,14 @@ class FileJob:
 
     def _place(self, part: Part) -> Path:
         return self._folder / f"{part.number:06d}.txt"
+
+    def _lines_begun_with(self) -> int | None:
+        """Return how many lines the first part has that was written down, and so each but the last."""
+        try:
+            parts = json.loads(self._record_text() or "{}").get("parts")
+            return int(parts[0][3]) if parts else None
+        except (ValueError, TypeError, AttributeError, IndexError):
+            return None  # the record is damaged, and will be refused
 
     def _record_text(self) -> str | None:
         return self._record.read_text(encoding="utf-8") if self._record.exists() else None

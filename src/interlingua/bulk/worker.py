@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.bulk.parts import Part
+from interlingua.corpus.repairs import repair_line
 from interlingua.decoding.held_model import Precision
 from interlingua.requests.request import TranslateOptions
 from interlingua.requests.translation import Translation
@@ -30,7 +31,8 @@ class Recipe:
         dtype: of the matrix products.
         threads: CPU threads of one worker.
         options: of each call to translate.
-        form: of a line: the text; a JSON object with all that is known; or the text and what a filter asks for (``scored_line``).
+        form: of a line: the text; a JSON object with all that is known; or, of the mended line (``corpus.repairs``), the text and what a
+            filter asks for (``scored_line``).
         ensemble: further models with the same vocabulary and languages, which write together with the first.
         corrections: folder of corrections, or None.
         to: of a model of several pairs of languages, which one, or None.
@@ -72,6 +74,8 @@ class Worker:
         """
         marks = Counter[str]()
         lines, options = part.read(), self._recipe.options
+        if self._recipe.form == "scored":  # the pair will hold the line as it is mended
+            lines = [repair_line(line)[0] for line in lines]
         if options.get(
             "sample"
         ):  # else the n-th line of every part would be drawn with the same luck

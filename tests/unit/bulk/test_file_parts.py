@@ -62,7 +62,7 @@ def test_what_an_earlier_version_began_goes_on_and_is_written_down_anew(tmp_path
     assert len(job(source, now).waiting()) == 3
 
 
-@pytest.mark.parametrize("change", ["text", "request", "part_lines"])
+@pytest.mark.parametrize("change", ["text", "request"])
 def test_parts_of_something_else_are_refused(tmp_path: Path, change: str) -> None:
     source = make(tmp_path)
     job(source).begin()
@@ -71,9 +71,23 @@ def test_parts_of_something_else_are_refused(tmp_path: Path, change: str) -> Non
         source.write_text(source.read_text().replace("linia 3", "linia x"))
     elif change == "request":
         request = {"model": "other", "options": {}}
-    size = 5 if change == "part_lines" else 10
     with pytest.raises(ConfigError, match=r"was begun with another text, model or option"):
-        FileJob(source, tmp_path / "out", request, part_lines=size)
+        job(source, request)
+
+
+@pytest.mark.parametrize("size", [5, 10, 1_000])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"parts": [[]]}'])
+def test_a_file_that_was_begun_keeps_to_its_parts(tmp_path: Path, size: int, damage: str) -> None:
+    source = make(tmp_path)
+    begun = job(source)
+    begun.begin()
+    begun.keep(begun.waiting()[0], "x\n" * 10)
+    again = FileJob(source, tmp_path / "out", REQUEST, part_lines=size)
+    assert again.waiting() == begun.waiting()
+    if damage:
+        (tmp_path / "out/.interlingua/text.ro.json").write_text(damage)
+        with pytest.raises(ConfigError, match="was begun with another"):
+            FileJob(source, tmp_path / "out", REQUEST, part_lines=size)
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
