@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from interlingua.bulk.worker import Worker
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import main
+from interlingua.cli import main, synthetic
 from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
@@ -466,12 +467,26 @@ def test_the_cost_of_rounds_is_that_of_the_mixture(
 
     monkeypatch.setattr(in_turn, "plan", see)
     sizes = TINY.replace("--training.minutes 1", "")
-    err = run(f"{BACK} --iterations 1 --weight 0.5 {sizes} --dry-run", capsys)[1]
+    err = run(f"{BACK} --iterations 1 --weight 0.5 --keep 0.75 {sizes} --dry-run", capsys)[1]
     assert "1 round, 1 training to go of" in err
-    assert pairs == [60 + 80]
-    assert planned[0].corpus.weights == (1.0, 0.5)
+    assert pairs == [60 + 30]
+    assert planned[0].corpus.weights == (1.0, 1.0)
     assert planned[0].corpus.tags == ("", "<bt>")
     assert not Path("more").exists()
+    monkeypatch.setattr(in_turn, "plan", lambda _: SimpleNamespace(seconds=3_600))
+    monkeypatch.setattr(synthetic, "measure_cost", lambda *_: synthetic.Cost(80, 0.0, 64, 0.0))
+    Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES * 100))
+    # Of these 8,000 lines an epoch has three for each genuine pair, by a weight of two digits.
+    turns = re.sub(r"--training.(minutes|steps) \S+", "", TURNS)
+    told = json.loads(run(f"{turns} --dry-run --json", capsys)[0])
+    hours = (60 + 80 + 60 + 0.022 * 8_000 + 60 + 80) / (60 + 80)
+    assert told["seconds"] == pytest.approx(3_600 * hours)
+    # Where a training is half done, the other half is to go.
+    metrics = Path("more/round-1/forward/run/metrics.jsonl")
+    metrics.parent.mkdir(parents=True)
+    metrics.write_text('{"step": 1, "seconds": 900.0}\n{"step": 2}\n{"step": 3, "sec')
+    left = json.loads(run(f"{turns} --dry-run --json", capsys)[0])
+    assert left["seconds"] == pytest.approx(told["seconds"] - 900)
 
 
 def test_few_genuine_pairs_are_not_drowned(capsys: Capture) -> None:
@@ -486,6 +501,31 @@ def test_few_genuine_pairs_are_not_drowned(capsys: Capture) -> None:
     assert json.loads(Path("more/report.json").read_text())["weight"] == config.corpus.weights[1]
     run(f"{BACK} --weight 1", capsys)
     assert load_config(Path("more/train.toml")).corpus.weights == (1.0, 1.0)
+
+
+def test_a_student_does_not_learn_a_test_set_from_people_either(capsys: Capture) -> None:
+    Path("test.digits").write_text("".join(f"{line}\n" for line in LINES[:7]))
+    Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES))
+    command = f"{DISTILL} --target mono.reverse --held-out test.digits"
+    said = run(command, capsys)[1]
+    assert "the 73 pairs of mono.digits that are not held out" in said
+    student = load_config(Path("small/student.toml")).corpus
+    assert student.source == (Path("small/distilled.digits"), Path("small/genuine.digits"))
+    assert student.target == (Path("small/distilled.reverse"), Path("small/genuine.reverse"))
+    assert read_lines(Path("small/genuine.digits")) == LINES[7:]
+    assert read_lines(Path("small/genuine.reverse")) == [line[::-1] for line in LINES[7:]]
+    run(command, capsys)
+    run(f"{command} --no-references", capsys)
+    assert load_config(Path("small/student.toml")).corpus.source == student.source[:1]
+
+
+def test_a_text_from_windows_is_translated_as_the_corpus_will_have_it(capsys: Capture) -> None:
+    run(BACK, capsys)
+    found = Path("more/translated/mono.digits").read_text()
+    Path("mono.digits").write_text("".join(f"{line}  \r\n" for line in LINES))
+    err = run(BACK.replace("more", "windows"), capsys)[1]
+    assert Path("windows/translated/mono.digits").read_text() == found
+    assert "end in CR" not in err
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ class _Work:
         # what it refuses, before work is done
         self.config(places, languages, genuine, valid, output / RUN)
         read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
-        check_output(output, STEM, CONFIG, read)
+        check_output(output, (STEM,), CONFIG, read)
         drawn = {} if back.method == "beam" else {"seed": back.seed}
         refuse_other_pairs(output, job, method=back.method, **drawn)
         written = make_corpus(recipe, translator, job, keep)
@@ -293,6 +293,13 @@ class _Work:
             return 1.0
         pairs = count_pairs(source, target)
         return min(1.0, float(f"{MOST_SYNTHETIC * pairs / synthetic:.2g}"))
+
+    def an_epoch_has(self, side: "Side") -> float:
+        """Return about how many synthetic pairs an epoch will have, of what a model writes for ``side``."""
+        from interlingua.corpus.lines import count_lines
+
+        kept = self.keep.keep * count_lines(side.mono)
+        return kept * self.weight((side.source, side.target), round(kept))
 
     def config(
         self,
@@ -454,8 +461,6 @@ def _tell_what_is_left(
     left: "list[tuple[int, Role, Side]]",
 ) -> float:
     """Say what the rounds will still take, by the pace of the model that writes next, and return the seconds."""
-    from tempfile import TemporaryDirectory
-
     from interlingua.cli.bulk import waiting_parts
     from interlingua.cli.synthetic import (
         RUN,
@@ -464,10 +469,8 @@ def _tell_what_is_left(
         measure_cost,
         open_for,
         refuse_unreadable,
-        sides_in,
     )
-    from interlingua.corpus.lines import count_lines
-    from interlingua.training.rounds import stand_in, tell_cost
+    from interlingua.training.rounds import seconds_of_trainings, seconds_spent, tell_cost
 
     number, role, side = left[0]
     for text in dict.fromkeys(each.mono for _, _, each in left):
@@ -476,10 +479,11 @@ def _tell_what_is_left(
     recipe = work.asking(model, rounds.reverse_model).recipe(model)
     translator = open_for(recipe, side.mono)
     reads, writes = translator.source_lang, translator.target_lang
-    for _, other, each in left[:2]:
+    for turn, other, each in left:
         languages = (reads, writes) if other == role else (writes, reads)
-        files = (each.mono, each.source, each.target)
-        check_languages(rounds.writer(number, other, RUN), *languages, *files, to=work.to)
+        by = rounds.writer(turn, other, RUN)
+        to = work.asking(by, rounds.reverse_model).to
+        check_languages(by, *languages, each.mono, each.source, each.target, to=to)
     place = rounds.folder(number, role)
     # Where all is translated and only the training is left, the pace is that of the whole text.
     waiting, whole = (
@@ -488,16 +492,24 @@ def _tell_what_is_left(
     )
     cost = measure_cost(waiting or whole, recipe, translator)
     first, pace = cost.lines if waiting else 0, cost.seconds / max(cost.lines, 1)
-    with TemporaryDirectory() as scratch:
+    sides = [each for _, _, each in left]
+    minutes = work.asked().training.minutes
+    if minutes is not None:
+        training, of = [60.0 * minutes] * len(left), "at most"
+    else:
+        synthetic = [work.an_epoch_has(each) for each in sides]
         genuine = (side.source, side.target)
         languages = _languages(reads, writes, genuine)
-        written = sides_in(Path(scratch), "stand-in", *languages)
-        stand_in(side, *written)
-        kept = work.keep.keep * count_lines(side.mono)
-        weight = work.weight(genuine, round(kept))
-        config = work.config(written, languages, genuine, _valid_of(side), place / RUN, weight)
-        share = work.keep.keep * weight
-        words, seconds = tell_cost(rounds, config, share, left, first, pace)
+        training = seconds_of_trainings(
+            sides,
+            synthetic,
+            lambda *stand_in: work.config(
+                stand_in, languages, genuine, _valid_of(side), place / RUN
+            ),
+        )
+        of = "or so"
+    training[0] = max(0.0, training[0] - seconds_spent(place / RUN))
+    words, seconds = tell_cost(rounds, left, training, of, first, pace)
     note(words)
     return seconds
 
@@ -518,7 +530,7 @@ def _options(back: BackFlags, search: SearchFlags) -> dict[str, object]:
     """Return what sampling asks for."""
     drawn = {"temperature": back.temperature, "top_k": back.top_k}
     if back.method == "sample":
-        beam_size = search.beam_size or 1
+        beam_size = 1 if search.beam_size is None else search.beam_size
         return {"beam_size": beam_size, "sample": True, "seed": back.seed, **drawn}
     if given := [name for name, value in drawn.items() if value is not None]:
         raise ConfigError(

@@ -53,8 +53,9 @@ def translate_files(
     asked, earlier = _fingerprints(recipe)
     with only_one(folder):
         jobs = [FileJob(file, folder, asked, flags.part_lines, earlier) for file in files]
-        for remark in filter(None, (job.remark for job in jobs)):
-            note(remark)
+        if recipe.form != "scored":  # which takes the ends of lines away
+            for remark in filter(None, (job.remark for job in jobs)):
+                note(remark)
         marks = _work(jobs, recipe, flags, translator)
     note(f"{sum(job.num_lines for job in jobs):,} lines in {_files(len(jobs))} of {folder}")
     return marks

@@ -10,7 +10,7 @@ from interlingua.cli.flags import (
     SyntheticFlags,
     ValidFlags,
 )
-from interlingua.cli.streams import print_json, refuse_missing_text, refuse_odd_names, say
+from interlingua.cli.streams import note, print_json, refuse_missing_text, refuse_odd_names, say
 from interlingua.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DistillFlags", "distill"]
 
-CONFIG, STEM = "student.toml", "distilled"
+CONFIG, STEM, GENUINE = "student.toml", "distilled", "genuine"
 N_BEST = 5
 """Candidates of which the nearest to the reference is taken, unless told otherwise."""
 
@@ -59,7 +59,8 @@ def distill(
     """Translate the sources of a corpus by a teacher, for a smaller student to learn from.
 
     Writes distilled.SOURCE and distilled.TARGET, and student.toml, which trains the student (Kim and Rush 2016). The same
-    command goes on where it was stopped. What the teacher is least sure of goes, and what clean would drop.
+    command goes on where it was stopped. What the teacher is least sure of goes, and what clean would drop. If some pairs are
+    held out, genuine.SOURCE and genuine.TARGET have the others.
 
     Args:
         teacher: run folders or model folders; several, with the same vocabulary and languages, write together.
@@ -78,6 +79,7 @@ def distill(
     options = _options(how, search, target)
     from interlingua.cli.synthetic import (
         TRANSLATED,
+        check_flags,
         check_languages,
         check_output,
         describe,
@@ -94,8 +96,9 @@ def distill(
         width_of,
     )
     from interlingua.corpus.formats import UNNAMED
-    from interlingua.training.synthetic import SyntheticCorpus
+    from interlingua.training.synthetic import HELD_OUT, SyntheticCorpus, write_genuine
 
+    check_flags(keep)
     refuse_unequal(valid.valid_source, valid.valid_target)
     refuse_damaged(keep.held_out)
     if len(teacher) > 1 and search.dtype != "auto":
@@ -120,13 +123,23 @@ def distill(
         min_score=keep.min_score,
         held_out=tuple(filter(None, (valid.valid_source, *keep.held_out))),
     )
-    config = _student(job, languages, how, valid, width_of(teacher[0]), output)
-    check_output(output, STEM, CONFIG, read)
+    # What people wrote comes behind, where there is any: a student of both is better than one of either (docs/results.md).
+    genuine = (source, target) if target and not how.no_references else None
+    width = width_of(teacher[0])
+    config = _student(job, genuine, languages, how, valid, width, output)
+    check_output(output, (STEM, GENUINE), CONFIG, read)
     chosen = {"nearness": how.nearness, "references": not how.no_references}
     refuse_other_pairs(output, job, **chosen)
     written = make_corpus(recipe, translator, job, keep)
     if written is None:
         return
+    if genuine and written.dropped.get(HELD_OUT):  # else they would be learnt after all
+        genuine = sides_in(output, GENUINE, *languages)
+        pairs = write_genuine(job, *genuine)
+        note(
+            f"{genuine[0]} and {genuine[1]}: the {pairs:,} pairs of {source} that are not held out, for the student"
+        )
+        config = _student(job, genuine, languages, how, valid, width, output)
     saved = save_run(config, output / CONFIG)
     told = describe(written, job, recipe, output, saved, **chosen, student=how.student)
     print_json(told) if keep.json else say(in_words(written, job))
@@ -153,13 +166,14 @@ def _options(how: DistillFlags, search: SearchFlags, target: Path | None) -> dic
 
 def _student(
     job: "SyntheticCorpus",
+    genuine: tuple[Path, Path] | None,
     languages: tuple[str, str],
     how: DistillFlags,
     valid: ValidFlags,
     teacher_width: int,
     output: Path,
 ) -> "RunConfig":
-    """Return the configuration of a student.
+    """Return the configuration of a student, which learns the ``genuine`` pairs too.
 
     Raises:
         ConfigError: a width that cannot be built, or half of the validation text.
@@ -172,10 +186,7 @@ def _student(
     if width < 2 or width % 2:
         raise ConfigError(f"--width must be even and at least 2, not {width}")
     heads = next(n for n in (8, 4, 2, 1) if width % n == 0 and (width // n >= 32 or n == 1))
-    # What people wrote comes behind, where there is any: a student of both is better than one of either (docs/results.md).
-    pairs = [(job.source, job.target)]
-    if job.reference and not how.no_references:
-        pairs.append((job.text, job.reference))
+    pairs = [(job.source, job.target), *([genuine] if genuine else [])]
     sources, targets = zip(*pairs, strict=True)
     chosen: dict[str, str | tuple[str, ...]] = {
         "run_dir": str(output / RUN),

@@ -133,12 +133,14 @@ def check_flags(flags: SyntheticFlags) -> None:
         raise ConfigError(f"--part-lines must be at least 1, not {flags.part_lines}")
 
 
-def check_output(output: Path, stem: str, config: str, read: Sequence[Path | None]) -> None:
+def check_output(
+    output: Path, stems: Sequence[str], config: str, read: Sequence[Path | None]
+) -> None:
     """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
 
     Args:
         output: the folder.
-        stem: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
+        stems: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
         config: name of the configuration that it writes; the run of that, and those that ``--fresh`` set aside, are its own too.
         read: files that the command reads.
 
@@ -149,8 +151,9 @@ def check_output(output: Path, stem: str, config: str, read: Sequence[Path | Non
     for path in filter(None, read):
         if place in path.resolve().parents:
             raise OutputError(f"{output}: holds {path}, which is read; give another --output")
+    pairs = "|".join(map(re.escape, stems))
     own = re.compile(
-        rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|{re.escape(stem)}\..+|{RUN}(\.\d+)?"
+        rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|({pairs})\..+|{RUN}(\.\d+)?"
     )
     refuse_foreign(output, lambda name: own.fullmatch(name) is not None)
 
@@ -311,12 +314,11 @@ def make_corpus(
     """Translate the text of ``job``, or what is left of it, and write the corpus; None in a dry run.
 
     Raises:
-        ConfigError: a flag out of range, or a folder with parts that another model or option left.
+        ConfigError: a folder with parts that another model or option left.
         CorpusError: a text is missing, empty, not UTF-8, or no line of it is left.
         ModelError: the model gives not-a-number.
         OutputError: something cannot be written.
     """
-    check_flags(flags)
     refuse_unequal(job.text, job.reference)
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
@@ -358,8 +360,9 @@ def measure_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator
     """Translate a few lines from all over the text, and reckon how long all will take."""
     parts = [waiting[place * len(waiting) // 4] for place in range(4)]
     lines = [line for part in dict.fromkeys(parts) for line in part.read()]
-    step = max(1, len(lines) // SAMPLE_LINES)
-    sample = [line for line in lines[::step] if line.strip()][:SAMPLE_LINES]
+    most = min(SAMPLE_LINES, len(lines))
+    spread = [lines[place * len(lines) // most] for place in range(most)]
+    sample = [line for line in spread if line.strip()]
     started = time.monotonic()
     translator.translate(sample, **recipe.options)
     seconds = time.monotonic() - started

@@ -12,9 +12,11 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from interlingua.config import RunConfig
@@ -28,6 +30,7 @@ from interlingua.training.loop import WAY_OUT
 from interlingua.training.plan import plan
 from interlingua.training.progress import in_words as duration
 from interlingua.training.run import TrainResult, train
+from interlingua.training.run_folder import RunFolder
 
 __all__ = [
     "TEXT_OF_SOURCE",
@@ -36,14 +39,15 @@ __all__ = [
     "content_of",
     "describe_rounds",
     "recall",
-    "stand_in",
+    "seconds_of_trainings",
+    "seconds_spent",
     "tell_cost",
     "train_in_turn",
 ]
 
 ROUNDS = "rounds.json"
 MOST_STAND_INS = 200_000
-"""Lines of text that are planned with; no choice depends on more, and time goes by the number of pairs from there on."""
+"""Synthetic pairs of an epoch that are planned with; no choice depends on more, and time goes by the number of pairs from there on."""
 TEXT_OF_SOURCE = "text_of_source"
 _FLAGS = {"text": "--mono", TEXT_OF_SOURCE: "--mono-source"}
 """What is called otherwise on the command line."""
@@ -121,11 +125,34 @@ class Rounds:
         return self.folder(number - 1, "reverse") / run if number > 1 else self.reverse_model
 
 
+def seconds_of_trainings(
+    sides: Sequence[Side], synthetic: Sequence[float], configure: Callable[[Path, Path], RunConfig]
+) -> list[float]:
+    """Return how long each training will take, by a plan of the first of them.
+
+    Args:
+        sides: what each learns from.
+        synthetic: how many synthetic pairs an epoch of each has.
+        configure: returns the first training, on synthetic pairs in two files of which an epoch has each once.
+    """
+    with TemporaryDirectory() as scratch:
+        source, target = Path(scratch, "stand-in.source"), Path(scratch, "stand-in.target")
+        written = _stand_in(sides[0], min(round(synthetic[0]), MOST_STAND_INS), source, target)
+        config = configure(source, target)
+        planned = plan(config).seconds
+    if config.training.steps is not None:
+        return [planned] * len(sides)
+    pairs = count_pairs(
+        sides[0].source, sides[0].target
+    )  # so many epochs: each pair takes its time
+    return [planned * (pairs + number) / max(1, pairs + written) for number in synthetic]
+
+
 def tell_cost(
     rounds: Rounds,
-    config: RunConfig,
-    share: float,
     left: Sequence[tuple[int, Role, Side]],
+    training: Sequence[float],
+    of: str,
     first: int,
     pace: float,
 ) -> tuple[str, float]:
@@ -133,27 +160,14 @@ def tell_cost(
 
     Args:
         rounds: what is planned.
-        config: the first training, on a mixture as large as it will be; see :func:`stand_in`.
-        share: how many pairs an epoch has of each line of text: what is kept of it, times its weight.
         left: what is still to be trained.
+        training: seconds that each of these still takes.
+        of: how sure that is: ``at most``, ``or so``.
         first: lines that are still to be translated for the first of these.
         pace: seconds that a line of them takes; models that are not there yet are taken to be as fast.
     """
     sides = [side for _, _, side in left]
-    lines = [count_lines(side.mono) for side in sides]
-    reading = [first, *lines[1:]]
-    if config.training.minutes is not None:
-        training, of = [60 * config.training.minutes] * len(left), "at most"
-    else:
-        planned = plan(config).seconds
-        if config.training.steps is None:  # so many epochs: each pair takes its time
-            pairs = count_pairs(sides[0].source, sides[0].target)
-            whole = [pairs + share * number for number in lines]
-            seen = max(1.0, pairs + share * min(lines[0], MOST_STAND_INS))
-            training = [planned * number / seen for number in whole]
-        else:
-            training = [planned] * len(left)
-        of = "or so"
+    reading = [first, *(count_lines(side.mono) for side in sides[1:])]
     texts = [
         f"{number:,} lines of {side.mono}"
         for side, number in zip(sides, reading, strict=True)
@@ -170,15 +184,28 @@ def tell_cost(
     return words, spent
 
 
-def stand_in(side: Side, source: Path, target: Path) -> None:
-    """Write text that is as long as what a model will write for ``side``: its sentences beside the genuine sources, again and again."""
-    genuine = [pair.source for pair in PairReader((side.source, side.target), UNNAMED, None)]
+def _stand_in(side: Side, number: int, source: Path, target: Path) -> int:
+    """Write as many pairs as a model will for ``side``, its sentences beside the genuine sources, again and again; return how many."""
+    pairs = PairReader((side.source, side.target), UNNAMED, None)
+    genuine = [pair.source for pair in islice(pairs, number)]
     sentences = (
         line for block in read_blocks(side.mono, 10_000) for line in block.lines if line.strip()
     )
-    some = list(islice(sentences, MOST_STAND_INS))
-    write_lines(target, some)
-    write_lines(source, islice(cycle(genuine or [""]), len(some)))
+    some = list(islice(sentences, number))
+    if not genuine or not some:
+        number = 0
+    write_lines(target, islice(cycle(some), number))
+    write_lines(source, islice(cycle(genuine), number))
+    return number
+
+
+def seconds_spent(run: Path) -> float:
+    """Return how long a run has been trained already; 0 if it has not begun."""
+    seconds = 0.0
+    with suppress(OSError, ValueError, AttributeError):
+        for line in RunFolder(run).metrics.read_text(encoding="utf-8").splitlines():
+            seconds = json.loads(line).get("seconds", seconds)
+    return seconds
 
 
 def recall(rounds: Rounds, told: dict[str, Any], filtered: dict[str, Any]) -> list[dict[str, Any]]:

@@ -31,8 +31,18 @@ from interlingua.evaluation.metrics import choose_tokenizer, sentence_bleu, sent
 from interlingua.files import replace_file, temporary_neighbour
 from interlingua.requests.faults import repeats_itself
 
-__all__ = ["Candidate", "SyntheticCorpus", "Written", "read_candidates", "write_synthetic"]
+__all__ = [
+    "HELD_OUT",
+    "Candidate",
+    "SyntheticCorpus",
+    "Written",
+    "read_candidates",
+    "write_genuine",
+    "write_synthetic",
+]
 
+HELD_OUT = "held out"
+"""Why a line is dropped that stands in a validation or test text."""
 _LINES = 10_000
 _UNUSABLE = ("empty", "empty-output", "max-length", "repetition", "truncated-source")
 """Marks of a translation that is no translation of its whole line."""
@@ -134,7 +144,7 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
         stays, threshold = _select(scores, job)
         dropped = Counter(
             {
-                "held out": choice.held_out,
+                HELD_OUT: choice.held_out,
                 "no translation": int(np.isnan(scores).sum()) - choice.held_out,
                 "low score": int((~np.isnan(scores) & ~stays).sum()),
             }
@@ -161,6 +171,24 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
         threshold=threshold,
         not_first=choice.not_first,
     )
+
+
+def write_genuine(job: SyntheticCorpus, source: Path, target: Path) -> int:
+    """Write the text and its reference without what is held out; return how many pairs are left.
+
+    Raises:
+        OutputError: something cannot be written.
+    """
+    assert job.reference is not None
+    held_out, pairs = _held_out(job.held_out), 0
+    with replace_file(source) as sources, replace_file(target) as targets:
+        for line, reference in _in_step([job.text, job.reference]):
+            if _plain(line) in held_out:
+                continue
+            sources.write(line.encode("utf-8") + b"\n")
+            targets.write(reference.encode("utf-8") + b"\n")
+            pairs += 1
+    return pairs
 
 
 def _in_words(dropped: Counter[str]) -> str:
@@ -194,7 +222,7 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
             if held_out and _plain(line) in held_out:
                 choice.held_out += 1
                 found = []
-            best = _nearest(found, reference[0], nearness) if reference else 0
+            best = _nearest(found, repair_line(reference[0])[0], nearness) if reference else 0
             choice.not_first += best > 0
             choice.scores.append(found[best].score if found else math.nan)
             file.write((found[best].text if found else "") + "\n")
