@@ -22,8 +22,8 @@ Updates:
 What is seen and kept:
 
 * ``validation``: loss and translations; ``meter``, ``metrics_log``, ``progress``: figures for a person and for the disk
-* ``saved_form``: the model folder; ``model_card``: what it says of itself
-* ``comparison``: with the model that it began with
+* ``model_of_run``: which weights the model folder has; ``saved_form``: that folder; ``model_card``: what it says of itself
+* ``start_comparison``: with the model that it began with; ``comparison``: of what the two say
 
 Trainings of more than one run:
 
