@@ -72,6 +72,22 @@ def test_a_run_begins_with_the_model_keeps_its_tokenizer_and_compares_at_its_end
     assert (first["kind"], first["step"]) == ("validation", 0)
 
 
+def test_a_pair_that_the_model_unlearns_is_told_before_training_and_left_out_of_the_comparison(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    german = {"unu": "eins", "doi": "zwei", "trei": "drei"}
+    write_numbers(place, "other", german, "de", length=3, held_back=5)
+    command = (
+        "train --init-from base/model --start.new-language true --start.new-pieces 20 --source other.ro --target other.de "
+        "--valid-source other-valid.ro --valid-target other-valid.de --corpus.directions ro-de "
+        f"--keep-source old-valid.ro --keep-target old-valid.en --run-dir tuned {SMALL} --training.steps 4"
+    )
+    run(command)
+    told = capsys.readouterr()
+    assert "old-valid.en: will not be compared" in told.err
+    assert "against the starting model" not in told.out
+
+
 def test_the_first_checkpoint_holds_the_weights_of_the_starting_model(place: Path) -> None:
     run(TUNE + " --training.keep-checkpoints 9 --training.ema 0.9")
     at_start = CheckpointStore(place / "tuned/checkpoints", 9).load(0)

@@ -14,7 +14,7 @@ from typing import Any
 from interlingua.config import StartConfig
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import language_of, read_parallel
-from interlingua.directions import Direction
+from interlingua.directions import Direction, in_words
 from interlingua.errors import ModelError
 from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, TOO_FEW
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
@@ -99,6 +99,7 @@ def texts_to_compare(
     validation: Mapping[Direction | None, Sequence[SentencePair]],
     start: StartConfig,
     known: Sequence[Direction] = (),
+    say: Callable[[str], None] = lambda _: None,
 ) -> list[HeldText]:
     """Return the validation pairs, and those that the model should not forget.
 
@@ -106,7 +107,8 @@ def texts_to_compare(
         validation: pairs of each direction; of None where there is one only, which then need not be told. None of them, where the
             starting model does something else.
         start: what else is to be compared.
-        known: the directions of the starting model, where the run has several; of others there is nothing to compare.
+        known: the directions of both models, where the run tells directions; of others there is nothing to compare.
+        say: told of text that somebody gave and that is left out.
 
     Raises:
         CorpusError: the latter cannot be read.
@@ -120,6 +122,12 @@ def texts_to_compare(
         if direction is None or direction in known:
             name = KEPT if direction is None else f"{KEPT} {direction}"
             texts.append(_held(name, read_parallel(sources, targets), direction))
+        else:
+            both = in_words(known) or "nothing"
+            say(
+                f"{', '.join(map(str, (*sources, *targets)))}: will not be compared, as the starting model and this one both "
+                f"translate {both}"
+            )
     return texts
 
 
@@ -157,12 +165,21 @@ def compare_with_start(
 ) -> list[Difference] | None:
     """Translate again what ``path`` has kept, and compare; None if told to stop meanwhile.
 
+    A text of a direction that the model was not trained on, which earlier versions kept, is left out.
+
     Raises:
         ModelError: ``path`` cannot be read.
     """
     differences = []
     for kept in _read(path):
-        one = _towards(translator, kept.get("direction"))
+        direction = kept.get("direction")
+        if (
+            direction
+            and translator.directions
+            and Direction.read(direction) not in translator.known
+        ):
+            continue
+        one = _towards(translator, direction)
         outputs = _translate(one, kept["sources"], is_told_to_stop)
         if outputs is None:
             return None

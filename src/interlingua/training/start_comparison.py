@@ -60,7 +60,8 @@ class StartComparison:
         }
         if by_direction:
             validation = dict(by_direction.items())
-        texts = texts_to_compare(validation, self.prepared.config.start, translator.known)
+        known = [each for each in translator.known if each in self.prepared.directions]
+        texts = texts_to_compare(validation, self.prepared.config.start, known, self.say)
         if not texts:
             return
         self.say(

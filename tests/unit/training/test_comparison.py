@@ -7,6 +7,7 @@ import pytest
 
 from interlingua.config import StartConfig
 from interlingua.corpus.pairs import SentencePair
+from interlingua.directions import Direction
 from interlingua.errors import ModelError
 from interlingua.requests.translation import Translation
 from interlingua.training.comparison import (
@@ -27,10 +28,10 @@ PAIRS = [SentencePair(f"s {n}", f"the target number {n} is here", n + 1) for n i
 class Parrot(Translator):
     """Says what it was told to say."""
 
-    def __init__(self, says: dict[str, str]) -> None:
+    def __init__(self, says: dict[str, str], directions: tuple[Direction, ...] = ()) -> None:
         self.says = says
-        self.target_lang = "en"
-        self.directions = ()
+        self.source_lang, self.target_lang = "ro", "en"
+        self.directions = directions
 
     def translate(self, texts, **_options):  # type: ignore[no-untyped-def]
         return [Translation(self.says[text], 0.0, (), (), "end") for text in texts]
@@ -102,6 +103,38 @@ def test_where_the_start_does_something_else_only_what_is_to_keep_is_compared(
         path.write_text("a\nb\n")
     (text,) = texts_to_compare({None: ()}, StartConfig.model_validate(kept))
     assert text.name == "kept"
+
+
+def keep_files(place: Path, *names: str) -> StartConfig:
+    """Write text to keep: source and target in turns."""
+    for name in names:
+        (place / name).write_text("a\nb\n")
+    paths = [place / name for name in names]
+    return StartConfig(keep_source=tuple(paths[::2]), keep_target=tuple(paths[1::2]))
+
+
+def test_what_one_of_the_two_models_does_not_translate_is_not_compared_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    start = keep_files(tmp_path, "k.en", "k.de", "k.en", "k.ro")
+    romanian = Direction("en", "ro")
+    said: list[str] = []
+    texts = texts_to_compare({romanian: PAIRS}, start, [romanian], said.append)
+    assert [each.name for each in texts] == ["validation en-ro", "kept en-ro"]
+    (line,) = said
+    assert "k.de: will not be compared" in line
+    assert "both translate en-ro" in line
+    assert texts_to_compare({romanian: PAIRS}, keep_files(tmp_path, "k.en", "k.de"), []) == []
+
+
+def test_what_an_earlier_version_kept_of_a_direction_that_the_model_lacks_is_left_out(
+    tmp_path: Path,
+) -> None:
+    german = Direction("en", "de")
+    texts = texts_to_compare({german: PAIRS}, StartConfig(), [german])
+    keep_outputs(tmp_path / "outputs.json", texts, BAD, lambda: False)
+    learnt = Parrot(GOOD.says, directions=(Direction("en", "ro"),))
+    assert compare_with_start(tmp_path / "outputs.json", learnt, lambda: False) == []
 
 
 def test_a_long_text_is_thinned_evenly() -> None:
