@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from interlingua.corpus.placeholders import split_at_placeholders
-from interlingua.corpus.words import is_of_a_word
+from interlingua.corpus.words import is_of_a_word, with_marks_as_letters
 
 __all__ = ["SPOILS", "UNSEEN", "InputNoise", "mistype"]
 
@@ -137,7 +137,12 @@ def _small_letters(source: str, target: str, _: random.Random) -> Both:
 
 def _title(source: str, target: str, _: random.Random) -> Both:
     def raised(piece: str) -> str:
-        return _WHOLE_WORD.sub(lambda found: found[0][:1].title() + found[0][1:], piece)
+        words = _WHOLE_WORD.finditer(with_marks_as_letters(piece))
+        signs = list(piece)
+        for start in (found.start() for found in words):
+            first = signs[start].title()
+            signs[start] = first if len(first) == 1 else signs[start]  # "ß" would become "Ss"
+        return "".join(signs)
 
     return _between_placeholders(source, raised), target
 

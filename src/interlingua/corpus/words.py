@@ -13,6 +13,7 @@ __all__ = [
     "is_of_a_word",
     "is_unspaced",
     "units_of",
+    "with_marks_as_letters",
 ]
 
 WITHOUT_SPACES = (
@@ -67,6 +68,20 @@ def is_inside_a_word(text: str, place: int) -> bool:
 def units_of(text: str) -> list[tuple[str, str]]:
     """Return the words of a text, and the characters of scripts that put no spaces between words, each behind the white space before it."""
     return [(found[1], found[2]) for found in _UNIT.finditer(text)]
+
+
+def with_marks_as_letters(text: str) -> str:
+    """Return a text as long, with "x" for each mark upon a letter: a regular expression then finds whole words, and where they are.
+
+    Marks are no letters to Python: NFD has them upon any letter, and Yoruba upon letters that no single character is for.
+    """
+    if text.isascii():
+        return text
+    signs: list[str] = []
+    for sign in text:
+        is_upon = bool(signs) and signs[-1].isalpha() and unicodedata.category(sign)[0] == "M"
+        signs.append("x" if is_upon else sign)
+    return "".join(signs)
 
 
 def count_phrase(text: str, phrase: str) -> int:

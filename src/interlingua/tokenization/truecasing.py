@@ -6,10 +6,12 @@ stands where that takes the fewest ("DVD").
 """
 
 import re
+import unicodedata
 from collections.abc import Container, Sequence
 
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.placeholders import split_at_placeholders
+from interlingua.corpus.words import with_marks_as_letters
 from interlingua.tokenization.around import TokenizerAround
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Encoding, Tokenizer
@@ -72,16 +74,21 @@ class TruecasingTokenizer(TokenizerAround):
         """Return a part of a text in other letters; ``before`` is what stands before it."""
 
         def choose(found: re.Match[str]) -> str:
-            word, start = found[0], found.start()
-            if not is_loud and not _is_titled(word):
+            word, start = part[found.start() : found.end()], found.start()
+            letters = _without_marks(word)
+            if not is_loud and not _is_titled(letters):
                 return word
-            if len(word) == 1 and part.startswith(".", found.end()) and found.end() + 1 < len(part):
+            if (
+                len(letters) == 1
+                and part.startswith(".", found.end())
+                and found.end() + 1 < len(part)
+            ):
                 return word  # of an abbreviation: "U.S.", "J. Doe"
             near = before[-_LOOK_BACK:] + part[max(0, start - _LOOK_BACK) : start]
             begins = bool(_SENTENCE_BEGINS.search(near[-_LOOK_BACK:]))
             return self._choose_letters(word, begins)
 
-        return _WORD.sub(choose, part)
+        return _WORD.sub(choose, with_marks_as_letters(part))
 
     def _choose_letters(self, word: str, begins: bool) -> str:
         """Return a word in the letters that take the fewest pieces; of equals, those that such a place in a sentence has mostly."""
@@ -126,8 +133,15 @@ class TruecasingTokenizer(TokenizerAround):
 
 def _is_title(text: str) -> bool:
     """Tell whether every longer word of a text begins with a capital."""
-    words = [each for each in _WORD.findall(text) if len(each) > _SMALL_WORD]
+    found = _WORD.finditer(with_marks_as_letters(text))
+    every = (_without_marks(text[each.start() : each.end()]) for each in found)
+    words = [each for each in every if len(each) > _SMALL_WORD]
     return len(words) >= _FEWEST_WORDS and all(each[0].isupper() for each in words)
+
+
+def _without_marks(word: str) -> str:
+    """Return a word whose letters can be counted: marks upon them are none."""
+    return "".join(sign for sign in word if unicodedata.category(sign)[0] != "M")
 
 
 def _is_titled(word: str) -> bool:

@@ -1,5 +1,6 @@
 """Noise of input: the same for the same pair and epoch, and never on the target alone."""
 
+import hashlib
 import random
 import re
 import unicodedata
@@ -30,6 +31,27 @@ def test_it_is_a_function_of_seed_epoch_and_pair() -> None:
     assert 70 <= sum(each is not None for each in first) <= 130
 
 
+BEFORE_MARKS_COUNTED = {
+    SOURCE: "2073de3b59a1f712",
+    "'I don't know', it's Tom's dog: 3.14 MB <b>now</b> {name}!": "fbd5c7cd532c788d",
+    "Тут мой йод и ёлка": "d1823c0c92cb5960",
+    "他在打开MENU的时候": "de143adf2ac62d1a",
+    "ΑΒΓ άλφα Ωμέγα": "5171c46e018cd523",
+    "გუშინ ის სადგურის წინ": "fd6912bd05759c54",
+    "Işık İstanbul ırmak": "17bca21d506ba6b5",
+    "हिन्दी में लिखा": "73a11d5673143ae4",
+    "a_b c-d 12th x": "bb0a05acb0564baa",
+}
+
+
+@pytest.mark.parametrize("text", BEFORE_MARKS_COUNTED)
+def test_the_same_seed_makes_the_noise_of_earlier_versions(text: str) -> None:
+    found = hashlib.sha256()
+    for pair in range(400):
+        found.update(repr(InputNoise(1.0, 7).apply(text, "target", epoch=2, pair=pair)).encode())
+    assert found.hexdigest()[:16] == BEFORE_MARKS_COUNTED[text]
+
+
 def test_each_way_does_what_its_name_says() -> None:
     assert spoilt("capitals") == (SOURCE.upper(), TARGET)
     assert spoilt("small letters") == (SOURCE.lower(), TARGET)
@@ -46,6 +68,18 @@ def test_an_apostrophe_between_letters_is_a_part_of_its_word(apostrophe: str) ->
     )
     assert title == "'I Don't Know', It's Tom's Dog.".replace("'", apostrophe)
     assert bare == "I dont know its Toms dog"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("mẹ́rin cafe\u0301s l'e\u0301te\u0301's", "Mẹ́rin Cafe\u0301s L'e\u0301te\u0301's"),
+        ("e\u0301te\u0301", "E\u0301te\u0301"),
+        ("ßa \u0301ab", "ßa \u0301Ab"),  # no "Ss"; a mark upon nothing is of no word
+    ],
+)
+def test_a_word_goes_on_behind_a_mark_upon_a_letter(text: str, title: str) -> None:
+    assert SPOILS["title"](text, "", random.Random(1))[0] == title
 
 
 @pytest.mark.parametrize("way", ["emoji", "markup", *UNSEEN])

@@ -104,6 +104,14 @@ def test_turkish_has_two_letters_i(plain: Tokenizer) -> None:
     assert TruecasingTokenizer(plain, "tr").truecase("KAPI IŞIK İYİ İLE") == "kapı ışık iyi ile"
 
 
+def test_a_word_goes_on_behind_a_mark_upon_a_letter() -> None:
+    text = "mẹ́rinla ọkùnrin àwọn nínú wọ́nrinla"
+    known = train_tokenizer([text] * 20, kind="bpe", vocabulary_size=300)
+    yoruba = TruecasingTokenizer(known, "yo")
+    assert yoruba.truecase("Mẹ́rinla Ọkùnrin Àwọn Nínú Wọ́nrinla")[1:] == text[1:]
+    assert yoruba.truecase("Mẹ́Rinla Ọkùnrin Àwọn Nínú Wọ́nrinla")[1:5] == "ẹ́Ri"  # spelt so
+
+
 def test_german_nouns_make_no_title(plain: Tokenizer) -> None:
     text = "Stop Think Don't With Boston"
     assert TruecasingTokenizer(plain, "de").truecase(text) == text
