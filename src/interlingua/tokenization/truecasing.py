@@ -95,11 +95,11 @@ class TruecasingTokenizer(TokenizerAround):
         if word == "I" and self.language == "en":
             return word
         if self.language in ("tr", "az"):
-            word = word.replace("I", "\u0131").replace("\u0130", "i")
-            capital = "\u0130" if word[0] == "i" else word[0].upper()
+            composed = unicodedata.normalize("NFC", word)
+            small = composed.replace("I", "\u0131").replace("\u0130", "i").lower()
+            capital = "\u0130" if small[0] == "i" else small[0].upper()
         else:
-            capital = word[0].title()
-        small = word.lower()
+            small, capital = word.lower(), word[0].title()
         usual = [capital + small[1:], small] if begins else [small, capital + small[1:]]
         forms = [*usual, word]
         pieces = self.plain.encode_batch([f"x {form}" for form in forms])

@@ -104,6 +104,11 @@ def test_turkish_has_two_letters_i(plain: Tokenizer) -> None:
     assert TruecasingTokenizer(plain, "tr").truecase("KAPI IŞIK İYİ İLE") == "kapı ışık iyi ile"
 
 
+def test_a_word_of_turkish_may_stay_as_it_stands() -> None:
+    known = train_tokenizer(["IMF ile kapı ışık"] * 20, kind="bpe", vocabulary_size=300)
+    assert TruecasingTokenizer(known, "tr").truecase("KAPI IMF İLE") == "kapı IMF ile"
+
+
 def test_a_word_goes_on_behind_a_mark_upon_a_letter() -> None:
     text = "mẹ́rinla ọkùnrin àwọn nínú wọ́nrinla"
     known = train_tokenizer([text] * 20, kind="bpe", vocabulary_size=300)
