@@ -99,7 +99,8 @@ class TruecasingTokenizer(TokenizerAround):
             small = composed.replace("I", "\u0131").replace("\u0130", "i").lower()
             capital = "\u0130" if small[0] == "i" else small[0].upper()
         else:
-            small, capital = word.lower(), word[0].title()
+            # Small letters of Python leave the dot of the Turkish İ upon its i.
+            small, capital = word.replace("\u0130", "i").lower(), word[0].title()
         usual = [capital + small[1:], small] if begins else [small, capital + small[1:]]
         forms = [*usual, word]
         pieces = self.plain.encode_batch([f"x {form}" for form in forms])

@@ -109,6 +109,12 @@ def test_a_word_of_turkish_may_stay_as_it_stands() -> None:
     assert TruecasingTokenizer(known, "tr").truecase("KAPI IMF İLE") == "kapı IMF ile"
 
 
+def test_a_turkish_name_elsewhere_gets_no_second_dot(english: TruecasingTokenizer) -> None:
+    read = english.truecase("THE DOG IS IN İSTANBUL AND DİYARBAKIR")
+    assert read != read.upper()
+    assert "\u0307" not in read
+
+
 def test_a_word_goes_on_behind_a_mark_upon_a_letter() -> None:
     text = "mẹ́rinla ọkùnrin àwọn nínú wọ́nrinla"
     known = train_tokenizer([text] * 20, kind="bpe", vocabulary_size=300)
