@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.placeholders import split_at_placeholders
-from interlingua.corpus.words import with_marks_as_letters
+from interlingua.corpus.words import units_of, with_marks_as_letters
 from interlingua.tokenization.around import TokenizerAround
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Encoding, Tokenizer
@@ -57,7 +57,7 @@ class TruecasingTokenizer(TokenizerAround):
             return text  # most text has a small word near its beginning: it needs no further look
         parts = split_at_placeholders(text)
         free = "".join(part.text for part in parts if not part.locked)
-        is_loud = free.isupper()
+        is_loud = _is_loud(free)
         if not is_loud and (self.language in _NOUNS_HAVE_CAPITALS or not _is_title(free)):
             return text
         if self.read_as_written and tuple(self.plain.encode(text).ids) in self.read_as_written:
@@ -130,6 +130,19 @@ class TruecasingTokenizer(TokenizerAround):
             pair=pair,
             side=side,
         )
+
+
+def _is_loud(text: str) -> bool:
+    """Tell whether a text is in capitals, and most of its words can be: beside letters without case a word in capitals is a name."""
+    if not text.isupper():
+        return False
+    words = [word for _, word in units_of(text) if any(map(str.isalpha, word))]
+    return 2 * sum(map(_has_case, words)) > len(words)
+
+
+def _has_case(word: str) -> bool:
+    """Tell whether most letters of a word in capitals are capitals."""
+    return 2 * sum(map(str.isupper, word)) > sum(map(str.isalpha, word))
 
 
 def _is_title(text: str) -> bool:

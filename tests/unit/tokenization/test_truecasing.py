@@ -65,6 +65,7 @@ def test_a_language_is_known_by_each_of_its_codes(
         ),
         ("THE %(name)s AND <b>THE DOG</b>", "The %(name)s and <b>the dog</b>"),
         ("WHO IS IN THE U.S. AND WHO IS J. DOG?", "who is in the U.S. and who is J. dog?"),
+        ("THE DOG IS IN 東京.", "The dog is in 東京."),
         ("Stop Think: Don't Stop With the Dog", "stop think: Don't stop with the dog"),
         ("I Think Boston Is With Dogs", "I think Boston is with dogs"),
         ("Think NATO Stop With THE DVD Bitte", "think NATO stop with THE DVD Bitte"),
@@ -85,6 +86,7 @@ def test_each_word_is_read_in_the_letters_that_take_the_fewest_pieces(
     "text",
     [
         *("", "I", "A.", "DVD", "The DOG IS IN BOSTON", "日本", "123", "B2"),
+        *("打开DOG", "שלום BOSTON"),  # a word in capitals is a name where other letters have none
         *("Stop Think Boston", "Stop Think With a Boston Terrier that stops"),  # short; no title
         "Xaver Yvonne Quentin Zacharias",  # names: hardly fewer pieces in small letters
     ],
