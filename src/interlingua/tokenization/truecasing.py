@@ -21,6 +21,8 @@ __all__ = ["TruecasingTokenizer", "plain_sources", "truecase_sources"]
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?\u2026][^\w\s]*\s)[^\w]*$")
 """What stands before the first word of a sentence."""
+_INITIAL = re.compile(r"(?<![^\W\d_])[^\W\d_]\.$")
+"""What stands directly before the second letter of "U.S."."""
 _WORTH_IT = 0.9
 """Of its pieces as it stands: a text that takes hardly fewer in other letters is a list of names, or its vocabulary knows capitals."""
 _SMALL_WORD = 3
@@ -84,6 +86,8 @@ class TruecasingTokenizer(TokenizerAround):
                 and found.end() + 1 < len(part)
             ):
                 return word  # of an abbreviation: "U.S.", "J. Doe"
+            if len(letters) == 1 and _INITIAL.search(part[max(0, start - 3) : start]):
+                return word  # its last letter, at the end or before a placeholder
             near = before[-_LOOK_BACK:] + part[max(0, start - _LOOK_BACK) : start]
             begins = bool(_SENTENCE_BEGINS.search(near[-_LOOK_BACK:]))
             return self._choose_letters(word, begins)

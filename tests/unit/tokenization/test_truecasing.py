@@ -65,6 +65,8 @@ def test_a_language_is_known_by_each_of_its_codes(
         ),
         ("THE %(name)s AND <b>THE DOG</b>", "The %(name)s and <b>the dog</b>"),
         ("WHO IS IN THE U.S. AND WHO IS J. DOG?", "who is in the U.S. and who is J. dog?"),
+        ("WHO IS IN THE U.S.", "who is in the U.S."),
+        ("THE DOG IS IN THE U.S.{NAME}", "The dog is in the U.S.{NAME}"),
         ("THE DOG IS IN 東京.", "The dog is in 東京."),
         ("Stop Think: Don't Stop With the Dog", "stop think: Don't stop with the dog"),
         ("I Think Boston Is With Dogs", "I think Boston is with dogs"),
