@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Container, Sequence
 
+from interlingua.corpus.formats import UNNAMED
 from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.placeholders import split_at_placeholders
 from interlingua.corpus.words import units_of, with_marks_as_letters
@@ -29,6 +30,8 @@ _SMALL_WORD = 3
 """Letters of the longest words that may begin with a small letter in a title: "of", "and"."""
 _NOUNS_HAVE_CAPITALS = frozenset(["de", "lb"])
 """Languages in which ordinary text looks like a title, and titles like ordinary text."""
+_HAS_I = frozenset(["en", two_letters(UNNAMED[0])])
+"""Where "I" is a word: in English, and in what may be English."""
 _FEWEST_WORDS = 4
 """Longer words that a title has at least: fewer are as likely a name."""
 _LOOK_BACK = 20
@@ -96,8 +99,8 @@ class TruecasingTokenizer(TokenizerAround):
 
     def _choose_letters(self, word: str, begins: bool) -> str:
         """Return a word in the letters that take the fewest pieces; of equals, those that such a place in a sentence has mostly."""
-        if word == "I" and self.language == "en":
-            return word
+        if word[0] == "I" and word[1:2] in ("", "'", "\u2019") and self.language in _HAS_I:
+            return "I" + word[1:].lower()
         if self.language in ("tr", "az"):
             composed = unicodedata.normalize("NFC", word)
             small = composed.replace("I", "\u0131").replace("\u0130", "i").lower()

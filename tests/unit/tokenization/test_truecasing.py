@@ -39,6 +39,7 @@ def english(plain: Tokenizer) -> TruecasingTokenizer:
         ("tur", "KAPI IŞIK", "kapı ışık"),
         ("tr-TR", "KAPI IŞIK", "kapı ışık"),
         ("eng_Latn", "WHO AM I WITH", "who am I with"),
+        ("source", "WHO AM I WITH", "who am I with"),
         ("deu", "Stop Think Boston Bitte Dogs", "Stop Think Boston Bitte Dogs"),
     ],
 )
@@ -67,6 +68,7 @@ def test_a_language_is_known_by_each_of_its_codes(
         ("WHO IS IN THE U.S. AND WHO IS J. DOG?", "who is in the U.S. and who is J. dog?"),
         ("WHO IS IN THE U.S.", "who is in the U.S."),
         ("THE DOG IS IN THE U.S.{NAME}", "The dog is in the U.S.{NAME}"),
+        ("I'M WITH THE DOG AND I\u2019LL STOP.", "I'm with the dog and I\u2019ll stop."),
         ("THE DOG IS IN 東京.", "The dog is in 東京."),
         ("Stop Think: Don't Stop With the Dog", "stop think: Don't stop with the dog"),
         ("I Think Boston Is With Dogs", "I think Boston is with dogs"),
