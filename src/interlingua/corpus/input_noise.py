@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.placeholders import split_at_placeholders
 from interlingua.corpus.words import is_of_a_word, with_marks_as_letters
 
@@ -52,12 +53,14 @@ class InputNoise:
     Attributes:
         share: probability that a pair is spoiled, in one of those ways of ``SPOILS`` that are learnt and change it.
         seed: another one makes other noise.
+        language: of the sources, if they are of one: Turkish has two letters i.
 
     Why it helps: Belinkov and Bisk 2018, "Synthetic and Natural Noise Both Break Neural Machine Translation", section 6.
     """
 
     share: float
     seed: int
+    language: str = ""
 
     def apply(self, source: str, target: str, *, epoch: int, pair: int) -> Both | None:
         """Return the pair as it is to be learnt from this time; None if it stays as it is."""
@@ -66,7 +69,9 @@ class InputNoise:
             return None
         order = sorted(_TAUGHT, key=lambda way: chance.random() ** (1 / _TAUGHT[way]), reverse=True)
         for way in order:
-            spoiled = SPOILS[way](source, target, chance)
+            is_turkish = way == "small letters" and two_letters(self.language) in ("tr", "az")
+            spoil = _turkish_small_letters if is_turkish else SPOILS[way]
+            spoiled = spoil(source, target, chance)
             if spoiled[0] != source:
                 return spoiled
         return None
@@ -133,6 +138,13 @@ def _capitals(source: str, target: str, _: random.Random) -> Both:
 def _small_letters(source: str, target: str, _: random.Random) -> Both:
     # Small letters of Python leave the dot of the Turkish İ upon its i.
     return _between_placeholders(source, lambda piece: piece.replace("İ", "i").lower()), target
+
+
+def _turkish_small_letters(source: str, target: str, chance: random.Random) -> Both:
+    dotless = _between_placeholders(
+        source, lambda piece: piece.replace("I\u0307", "i").replace("I", "ı")
+    )
+    return _small_letters(dotless, target, chance)
 
 
 def _title(source: str, target: str, _: random.Random) -> Both:

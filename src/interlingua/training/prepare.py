@@ -360,10 +360,12 @@ def _training_data(
 ) -> TrainingData:
     data = _data(config, tokenizers, shards, batch_tokens, "training")
     noise = config.corpus.noise
+    sources = {each.source for each in data.directions} or {languages_of(config.corpus)[0]}
+    language = sources.pop() if len(sources) == 1 else ""
     return replace(
         data,
         sampling=config.tokenization.sampling or 0.0,
-        noise=InputNoise(noise, config.training.seed) if noise else data.noise,
+        noise=InputNoise(noise, config.training.seed, language) if noise else data.noise,
         weights=weights_of(shards.parts, config.corpus.weights, config.corpus.temperature),
     )
 

@@ -179,6 +179,18 @@ def test_small_letters_leave_no_dot_behind() -> None:
     assert SPOILS["small letters"]("İstanbul", "", random.Random(1))[0] == "istanbul"
 
 
+def test_turkish_has_two_small_letters_i() -> None:
+    def small(language: str, text: str) -> set[str]:
+        noise = InputNoise(1.0, 1, language)
+        spoiled = (noise.apply(text, "", epoch=0, pair=pair) for pair in range(200))
+        return {each[0] for each in spoiled if each is not None}
+
+    assert {"ışık istanbul ırmak"} <= small("tur", "Işık İstanbul Irmak")
+    assert {"işık istanbul irmak"} <= small("", "Işık İstanbul Irmak")
+    assert "işık istanbul irmak" not in small("az", "Işık İstanbul Irmak")
+    assert small("ro", SOURCE) == small("", SOURCE)
+
+
 def test_typos_come_in_about_as_many_words_as_asked_for() -> None:
     text = " ".join(["elefant"] * 5_000)
     changed = sum(word != "elefant" for word in mistype(text, random.Random(1)).split())
