@@ -82,6 +82,11 @@ class Start:
         return self.directions or (Direction(self.source_lang, self.target_lang),)
 
     @property
+    def is_unnamed(self) -> bool:
+        """Whether its languages are not known: any may be meant."""
+        return self.known == (Direction(*_UNKNOWN_LANGUAGES),)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the run begins with the whole model."""
         return self.part == "model"
@@ -199,7 +204,9 @@ def languages_with(start: Start, corpus: CorpusConfig, told: tuple[str, str]) ->
 
 
 def _refuse_unknown_directions(start: Start, corpus: CorpusConfig) -> None:
-    """Raise a ConfigError if a file is of languages that the model was not trained on."""
+    """Raise a ConfigError if a file is of languages that the model was not trained on, as far as it knows them."""
+    if start.is_unnamed:
+        return
     for name in corpus.directions:
         if Direction.read(name) not in start.known:
             raise ConfigError(

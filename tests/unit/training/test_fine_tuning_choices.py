@@ -214,3 +214,13 @@ def test_what_a_model_decides_does_not_replace_what_the_same_command_asks_again(
     inherited = inherit(config, start(), TOKENIZERS, is_extended=True)
     assert inherited.tokenization.vocabulary_size == 400
     assert (inherited.model.preset, inherited.model.d_model) == ("small", 128)
+
+
+def test_a_model_of_unnamed_languages_takes_any_directions() -> None:
+    corpus = CorpusConfig(source=(Path("a.x"),), target=(Path("a.y"),), directions=("en-ro",))
+    config = RunConfig(corpus=corpus, start=StartConfig(init_from=Path("base")))
+    unnamed = replace(start(), source_lang="source", target_lang="target")
+    found = inherit(config, unnamed, TOKENIZERS, is_extended=True).corpus
+    assert (found.directions, found.source_lang, found.target_lang) == (("en-ro",), "en", "ro")
+    with pytest.raises(ConfigError, match="translates en-de, and the corpus has en-ro"):
+        inherit(config, start(), TOKENIZERS, is_extended=True)
