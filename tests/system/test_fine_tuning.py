@@ -257,6 +257,11 @@ def test_another_language_is_refused_unless_it_is_wanted(
         (f"{TUNE} --start.lora-rank 2 --start.freeze encoder.*", 2, "does not go with"),
         (f"{TUNE} --start.lora-rank 2 --start.new-pieces 5", 2, "no room for new pieces"),
         (f"{TUNE} --start.lora-alpha 2", 2, "start.lora_alpha needs start.lora_rank"),
+        (
+            f"{TUNE} --corpus.directions ro-en --keep-source new.ro --keep-target NUMBERS.txt",
+            2,
+            "NUMBERS.txt: their names do not tell a pair of languages of base/model, which translates ro-en",
+        ),
         (f"{TUNE} --keep-source old.ro", 2, "start.keep_source is given without start.keep_target"),
         (f"{TUNE} --keep-source no.ro --keep-target no.en", 3, "no.ro"),
         (TUNE.replace("--run-dir tuned", "--run-dir base"), 2, "another --run-dir"),

@@ -13,12 +13,13 @@ from typing import Any
 
 from interlingua.config import StartConfig
 from interlingua.corpus.pairs import SentencePair
-from interlingua.corpus.parallel import language_of, read_parallel
+from interlingua.corpus.parallel import read_parallel
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ModelError
 from interlingua.evaluation.bootstrap import FEWEST_SENTENCES, TOO_FEW
 from interlingua.evaluation.significance import SIGNIFICANCE_LEVEL, compare
 from interlingua.files import write_text
+from interlingua.training.directions_of_run import direction_of_files
 from interlingua.training.validation import spread_pairs
 from interlingua.translator import Translator
 
@@ -118,27 +119,29 @@ def texts_to_compare(
         for direction, pairs in validation.items()
         if pairs and (direction is None or direction in known)
     ]
-    for direction, (sources, targets) in _kept_by(start, validation).items():
-        if direction is None or direction in known:
-            name = KEPT if direction is None else f"{KEPT} {direction}"
-            texts.append(_held(name, read_parallel(sources, targets), direction))
-        else:
-            both = in_words(known) or "nothing"
-            say(
-                f"{', '.join(map(str, (*sources, *targets)))}: will not be compared, as the starting model and this one both "
-                f"translate {both}"
-            )
+    if None in validation:
+        kept = read_parallel(start.keep_source, start.keep_target) if start.keep_source else ()
+        return [*texts, _held(KEPT, kept)] if kept else texts
+    for direction, (sources, targets) in _kept_by(start, known).items():
+        if direction is not None:
+            texts.append(_held(f"{KEPT} {direction}", read_parallel(sources, targets), direction))
+            continue
+        both = in_words(known) or "nothing"
+        say(
+            f"{', '.join(map(str, (*sources, *targets)))}: will not be compared, as what the starting model and this one both "
+            f"translate is {both}"
+        )
     return texts
 
 
 def _kept_by(
-    start: StartConfig, validation: Mapping[Direction | None, object]
+    start: StartConfig, known: Sequence[Direction]
 ) -> dict[Direction | None, tuple[list[Path], list[Path]]]:
-    """Put the files of text to keep together that go from one language into the other, by their names; all where there is one only."""
+    """Put the files of text to keep together that go from one language into the other, by their names; None is any that is not ``known``."""
     found: dict[Direction | None, tuple[list[Path], list[Path]]] = {}
     for source, target in zip(start.keep_source, start.keep_target, strict=True):
-        told = Direction(language_of(source) or "", language_of(target) or "")
-        sources, targets = found.setdefault(None if None in validation else told, ([], []))
+        direction = direction_of_files(source, target, known)
+        sources, targets = found.setdefault(direction, ([], []))
         sources.append(source)
         targets.append(target)
     return found

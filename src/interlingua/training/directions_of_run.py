@@ -1,15 +1,25 @@
 """The symbols before the sources of a run: the language to translate into, and what kind of text it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from interlingua.batching.shards import Shards
 from interlingua.config import CorpusConfig
+from interlingua.corpus.language_codes import two_letters
 from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.parallel import language_of
 from interlingua.directions import Direction
 from interlingua.tokenization.pair import TokenizerPair
 
-__all__ = ["Part", "directions_of", "pairs_by_direction", "symbols_of", "tag_ids"]
+__all__ = [
+    "Part",
+    "direction_of_files",
+    "directions_of",
+    "pairs_by_direction",
+    "symbols_of",
+    "tag_ids",
+]
 
 Part = Literal["training", "validation"]
 
@@ -22,6 +32,21 @@ def directions_of(corpus: CorpusConfig, part: Part = "training") -> tuple[Direct
     is_own = part == "validation" and bool(corpus.valid_directions)
     names = corpus.valid_directions if is_own else corpus.directions
     return tuple(Direction.read(name) for name in names)
+
+
+def direction_of_files(source: Path, target: Path, known: Sequence[Direction]) -> Direction | None:
+    """Return which of the ``known`` directions two files go, by their names; None where these tell none, or one that is not known.
+
+    ``text.eng`` is English where the model calls it ``en``, unless it knows both or several that it could be.
+    """
+    names = language_of(source) or "", language_of(target) or ""
+    spellings: tuple[Callable[[str], str], ...] = (str, two_letters)
+    for spelled in spellings:
+        told = tuple(map(spelled, names))
+        alike = {each for each in known if (spelled(each.source), spelled(each.target)) == told}
+        if len(alike) == 1:
+            return alike.pop()
+    return None
 
 
 def symbols_of(corpus: CorpusConfig) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.config import RunConfig, TokenizationConfig
 from interlingua.corpus.parallel import read_parallel
 from interlingua.corpus.statistics import CorpusStatistics
+from interlingua.directions import in_words
 from interlingua.errors import ConfigError
 from interlingua.model.architecture import fields_of
 from interlingua.model.building import build_encoder_decoder
@@ -20,7 +21,11 @@ from interlingua.training.adapting import freeze, restrict
 from interlingua.training.automatic import steps_in_time, usual_dropout
 from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
-from interlingua.training.directions_of_run import directions_of, symbols_of
+from interlingua.training.directions_of_run import (
+    direction_of_files,
+    directions_of,
+    symbols_of,
+)
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.starting import (
     Start,
@@ -88,8 +93,23 @@ def open_start(
     inherit(config, start, loaded.tokenizers, is_extended=is_extended)
     restrict(loaded.model.requires_grad_(True), asked)
     if asked.keep_source:
+        _refuse_kept_text_without_direction(config, start)
         read_parallel(asked.keep_source, asked.keep_target)
     return start
+
+
+def _refuse_kept_text_without_direction(config: RunConfig, start: Start) -> None:
+    """Raise a ConfigError if a run that tells directions is given text to keep whose own names do not tell one that the model knows."""
+    if not config.corpus.directions or start.is_unnamed:
+        return
+    kept = config.start
+    for source, target in zip(kept.keep_source, kept.keep_target, strict=True):
+        if direction_of_files(source, target, start.known) is None:
+            known = start.known[0]
+            raise ConfigError(
+                f"{source}, {target}: their names do not tell a pair of languages of {start.model}, which translates "
+                f"{in_words(start.known)}; name text to keep by its languages, such as keep.{known.source} and keep.{known.target}"
+            )
 
 
 def inherit(

@@ -123,8 +123,18 @@ def test_what_one_of_the_two_models_does_not_translate_is_not_compared_and_that_
     assert [each.name for each in texts] == ["validation en-ro", "kept en-ro"]
     (line,) = said
     assert "k.de: will not be compared" in line
-    assert "both translate en-ro" in line
+    assert "both translate is en-ro" in line
     assert texts_to_compare({romanian: PAIRS}, keep_files(tmp_path, "k.en", "k.de"), []) == []
+
+
+def test_text_to_keep_is_known_by_other_codes_of_its_languages(tmp_path: Path) -> None:
+    start = keep_files(tmp_path, "k.eng", "k.deu", "a.txt", "b.txt")
+    german = Direction("en", "de")
+    said: list[str] = []
+    texts = texts_to_compare({german: ()}, start, [german, Direction("de", "en")], said.append)
+    assert [(each.name, each.direction) for each in texts] == [("kept en-de", "en-de")]
+    (line,) = said
+    assert "b.txt: will not be compared" in line
 
 
 def test_what_an_earlier_version_kept_of_a_direction_that_the_model_lacks_is_left_out(

@@ -17,7 +17,7 @@ from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run
-from interlingua.training.directions_of_run import pairs_by_direction, tag_ids
+from interlingua.training.directions_of_run import direction_of_files, pairs_by_direction, tag_ids
 from interlingua.training.prepare import Prepared, prepare, reopen, run_dir_of
 from interlingua.training.run import train
 from interlingua.translator import Translator
@@ -28,6 +28,18 @@ RO = [f"casa {n} are {n % 7} uși" for n in range(60)]
 TEXTS = {"train.en": EN, "train.de": DE, "few.en": EN[:12], "few.ro": RO[:12], "valid.en": EN[:5]}
 TEXTS |= {"valid.de": DE[:5], "valid.ro": RO[:5]}
 DIRECTIONS = ("en-de", "en-ro")
+
+
+def test_names_of_files_tell_a_direction_by_any_code_of_its_languages() -> None:
+    known = [Direction("en", "de"), Direction("en", "zh_Hans"), Direction("en", "zh_Hant")]
+
+    def told(source: str, target: str) -> Direction | None:
+        return direction_of_files(Path(source), Path(target), known)
+
+    assert told("a.en", "a.de") == told("a.eng", "a.deu.gz") == known[0]
+    assert told("a.en", "a.zh_Hant") == known[2]
+    assert told("a.en", "a.zho") is None  # either
+    assert told("a.txt", "a.de") is told("a", "b") is told("a.de", "a.en") is None
 
 
 @pytest.fixture
