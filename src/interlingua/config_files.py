@@ -36,6 +36,7 @@ _SHORT_FLAGS = {
 """Keys whose flags go without the section: --source, not --corpus.source."""
 
 Locate = Callable[[str], str]
+"""What a message about a key begins with: where it was set, and nothing where nobody set it."""
 Values = Mapping[str, str | tuple[str, ...]]
 
 
@@ -56,8 +57,8 @@ def load_config(path: Path | None, overrides: Values | None = None) -> RunConfig
     def locate(key: str) -> str:
         if key in flags:
             name = key.rpartition(".")[2] if key in _SHORT_FLAGS else key
-            return f"flag --{name.replace('_', '-')}"
-        return f"{path}:{_line_of(text, key.split('.'))}"
+            return f"flag --{name.replace('_', '-')}: "
+        return "" if path is None else f"{path}:{_line_of(text, key.split('.'))}: "
 
     tree = {name: _expand(value, name, locate) for name, value in tree.items()}
     for key, value in flags.items():
@@ -202,7 +203,7 @@ def _expand(value: Any, key: str, locate: Locate) -> Any:
             return "${" + found[2] + "}"
         if found[2] not in os.environ:
             raise ConfigError(
-                f"{locate(key)}: {key} needs the environment variable {found[2]}, which is not set; "
+                f"{locate(key)}{key} needs the environment variable {found[2]}, which is not set; "
                 f"set it first: export {found[2]}=VALUE"
             )
         return os.environ[found[2]]
@@ -213,14 +214,14 @@ def _expand(value: Any, key: str, locate: Locate) -> Any:
 def _set_flag(tree: dict[str, Any], key: str, text: Any, locate: Locate) -> None:
     setting = next((s for s in list_settings() if s.key == key), None)
     if setting is None:
-        raise ConfigError(f"{locate(key)}: no such key in the configuration{_suggest(key)}")
+        raise ConfigError(f"{locate(key)}no such key in the configuration{_suggest(key)}")
     if any("\ud800" <= character <= "\udfff" for part in text for character in part):
-        raise ConfigError(f"{locate(key)}: the value {text!r} is not UTF-8; rename that file")
+        raise ConfigError(f"{locate(key)}the value {text!r} is not UTF-8; rename that file")
     section = tree
     if setting.section:
         section = tree.setdefault(setting.section, {})
         if not isinstance(section, dict):
-            raise ConfigError(f"{locate(setting.section)}: {_needs_section(setting.section)}")
+            raise ConfigError(f"{locate(setting.section)}{_needs_section(setting.section)}")
     section[setting.name] = _from_text(text, setting)
 
 
@@ -266,7 +267,7 @@ def _put_text_on_both_sides(tree: dict[str, Any], locate: Locate) -> None:
         for side in sides:
             if text and corpus.get(side, text) not in ([], text):
                 raise ConfigError(
-                    f"{locate(f'corpus.{name}')}: corpus.{name} and corpus.{side} are both given; take one"
+                    f"{locate(f'corpus.{name}')}corpus.{name} and corpus.{side} are both given; take one"
                 )
         corpus |= dict.fromkeys(sides, text) if text else {}
 
@@ -284,12 +285,12 @@ def _explain(problem: dict[str, Any], locate: Locate) -> str:
     known = {setting.key: setting for setting in list_settings()}
     key = ".".join(str(part) for part in problem["loc"][:2])
     if problem["type"] == "extra_forbidden":
-        return f"{locate(key)}: unknown key {key}{_suggest(key)}"
+        return f"{locate(key)}unknown key {key}{_suggest(key)}"
     if key not in known:
         key = str(problem["loc"][0])
     if key not in known:
-        return f"{locate(key)}: {_needs_section(key)}"
-    return f"{locate(key)}: {key} = {_write_value(problem['input'])} is wrong: it takes {known[key].values}"
+        return f"{locate(key)}{_needs_section(key)}"
+    return f"{locate(key)}{key} = {_write_value(problem['input'])} is wrong: it takes {known[key].values}"
 
 
 def _needs_section(name: str) -> str:
@@ -315,7 +316,7 @@ def _suggest(key: str) -> str:
 def _refuse_contradictions(config: RunConfig, locate: Locate) -> None:
     """Refuse values that are right alone and wrong together."""
     for key, reason in contradictions_in(config):
-        raise ConfigError(f"{locate(key)}: {reason}")
+        raise ConfigError(f"{locate(key)}{reason}")
 
 
 def _write_value(value: Any) -> str:

@@ -245,6 +245,12 @@ def test_a_mistake_in_a_flag_is_named_with_the_flag(key: str, value: str, words:
     assert words in str(caught.value)
 
 
+def test_a_key_that_is_missing_beside_flags_has_no_place() -> None:
+    both = {"corpus.source": ("a.en", "a.de"), "corpus.target": ("a.de", "a.en")}
+    with pytest.raises(ConfigError, match=r"^corpus\.valid_source is missing"):
+        load_config(None, both | {"corpus.directions": "en-de,de-en"})
+
+
 def test_a_flag_into_a_section_that_the_file_made_a_value_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "training = 3\n")
     assert f"{path}:1: training is a section" in refusal(path, training__seed="1")
