@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from interlingua.corpus.pairs import SentencePair
+from interlingua.corpus.words import is_unspaced
 
 __all__ = ["PAIRS_MEASURED", "CorpusStatistics", "familiarity", "measure_corpus"]
 
@@ -32,6 +33,8 @@ class CorpusStatistics:
     """Share of the text, by letters, whose letters occur on both sides (0 to 1)."""
     familiarity: float | None = None
     """Of the validation text, see :func:`familiarity`; None where it was not measured."""
+    target_unspaced: int = 0
+    """Letters of the target in scripts that put no spaces between words."""
 
     @property
     def words_a_line(self) -> float:
@@ -80,6 +83,7 @@ def measure_corpus(pairs: Iterable[SentencePair], num_pairs: int | None = None) 
         word_types=max(len(source), len(target)),
         characters=len(source_letters.keys() | target_letters.keys()),
         shared_script=shared / max(total, 1),
+        target_unspaced=sum(n for letter, n in target_letters.items() if is_unspaced(letter)),
     )
 
 

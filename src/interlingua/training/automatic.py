@@ -49,6 +49,9 @@ about so many, and a Zen 5 more."""
 _PIECES_A_WORD = 1.5
 """Of a vocabulary as small as little text gets, end symbols counted: before it is learnt."""
 
+_LETTERS_A_WORD = 2
+"""In scripts without spaces, where most words are about so long."""
+
 _FEWEST_STEPS, _FEWEST_STEPS_SAMPLED = 2_000, 3_000
 """Updates of the shortest training on ordinary text; words that are cut in other ways each time are learnt later, and further."""
 
@@ -106,7 +109,8 @@ def most_updates(config: RunConfig, corpus: CorpusStatistics, *, on_gpu: bool) -
     training = config.training
     limits = [training.steps] if training.steps else []
     if training.epochs:
-        tokens = _PIECES_A_WORD * corpus.target_words / corpus.measured * corpus.pairs
+        words = max(corpus.target_words, corpus.target_unspaced / _LETTERS_A_WORD)
+        tokens = _PIECES_A_WORD * words / corpus.measured * corpus.pairs
         usual = 1_024 if config.start.init_from else 2_048
         batch = (config.batching.batch_tokens or usual) * training.accumulate
         limits.append(max(1, round(training.epochs * tokens / batch)))

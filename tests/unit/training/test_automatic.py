@@ -106,6 +106,17 @@ def test_the_longest_training_is_told_by_its_number_or_guessed_from_its_passes_o
     assert most(epochs=200, steps=1) == 1
 
 
+def test_passes_over_text_without_spaces_are_guessed_from_its_letters() -> None:
+    config = RunConfig(training=TrainingConfig(epochs=200))
+    letters = sum(map(len, ("家", "は大きい"))) * len(JAPANESE)
+    corpus = measure_corpus(JAPANESE)
+    assert corpus.target_unspaced == letters
+    assert most_updates(config, corpus, on_gpu=False) == round(200 * letters / 2 * 1.5 / 2_048)
+    turned = measure_corpus(SentencePair(each.target, each.source, 1) for each in JAPANESE)
+    words = 3 * len(JAPANESE)
+    assert most_updates(config, turned, on_gpu=False) == round(200 * words * 1.5 / 2_048)
+
+
 def test_what_is_configured_is_not_chosen() -> None:
     wanted = TokenizationConfig(kind="unigram", vocabulary_size=777, shared=False, sampling=0.0)
     assert choose_tokenization(wanted, measure_corpus(TEXT)) == (wanted, [])
