@@ -4,17 +4,18 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from interlingua.config import RunConfig
 from interlingua.corpus.findings import Finding
 from interlingua.model.architecture import PRESETS, Architecture
-from interlingua.training.automatic import usual_preset
+from interlingua.training.automatic import largest_preset, usual_preset
 from interlingua.training.automatic_vocabulary import subwords_of
 
 __all__ = ["Choice", "examine_size"]
 
 _TOO_LARGE = 3.5
-"""Times what ``train`` would choose, from which on a corpus is too small for it: a preset above, or half as many pairs
-again and again."""
+"""Times what a corpus is enough for, from which on it is too small: a preset above, or half as many pairs again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class Choice:
 
 
 def examine_size(choice: Choice, pairs: int) -> list[Finding]:
-    """Compare the sizes that were chosen with those that ``train`` would choose for so many pairs."""
-    vocabulary, preset = subwords_of(pairs), usual_preset(pairs)
+    """Compare the sizes that were chosen with those that so many pairs are enough for, and tell what ``train`` would choose."""
+    vocabulary, largest = subwords_of(pairs), PRESETS[largest_preset(pairs)]
     told, settings = [], []
     size = choice.config.tokenization.vocabulary_size
     if size is not None and _has_subwords(choice.config) and size > _TOO_LARGE * vocabulary:
@@ -44,8 +45,9 @@ def examine_size(choice: Choice, pairs: int) -> list[Finding]:
         )
         settings += ["--tokenization.vocabulary_size", str(vocabulary)]
     model = _sizes_of(choice.config)
-    usual = PRESETS[preset]
-    if model is not None and _count_weights(model) > _TOO_LARGE * _count_weights(usual):
+    if model is not None and _count_weights(model) > _TOO_LARGE * _count_weights(largest):
+        preset = usual_preset(pairs, on_gpu=_trains_on_gpu(choice.config))
+        usual = PRESETS[preset]
         told.append(
             f"layers with {_count_weights(model) / 1e6:,.1f} million weights, which would learn it by heart (train would "
             f"choose {preset}: {_count_weights(usual) / 1e6:,.1f} million)"
@@ -64,6 +66,11 @@ def examine_size(choice: Choice, pairs: int) -> list[Finding]:
             shlex.join(command),
         )
     ]
+
+
+def _trains_on_gpu(config: RunConfig) -> bool:
+    device = config.training.device
+    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
 
 
 def _has_subwords(config: RunConfig) -> bool:

@@ -20,7 +20,8 @@ def choice(settings: dict[str, str]) -> Choice:
     [
         ({"tokenization.vocabulary_size": "32000"}, 29_000, "a vocabulary of 32,000 entries"),
         ({"model.preset": "base"}, 29_000, "layers with 44.0 million weights"),
-        ({"model.preset": "big"}, 500_000, "train would choose base"),
+        ({"model.preset": "big", "training.device": "cuda"}, 500_000, "train would choose base"),
+        ({"model.preset": "big", "training.device": "cpu"}, 500_000, "train would choose small"),
         ({"model.preset": "small"}, 5_000, "train would choose tiny"),
     ],
 )
