@@ -39,6 +39,7 @@ from interlingua.training.directions_of_run import Part, directions_of, tag_ids
 from interlingua.training.expected_bleu import BleuBand, expected_bleu
 from interlingua.training.fine_tuning import choose_fine_tuning, open_start
 from interlingua.training.resuming import (
+    OF_THE_TEXT,
     earlier_config,
     refuse_to_overwrite,
     resumed_config,
@@ -285,9 +286,7 @@ def _in_words(corpus: RunCorpus, changed: tuple[Path, ...] | None) -> str:
 def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: RunFolder) -> None:
     """Raise a ConfigError if the epochs of a run that has begun would hold something else, or text of other languages."""
     before, now = _with_languages(before), _with_languages(now)
-    mixed = ("weights", "temperature", "tags")
-    languages = ("directions", "valid_directions", "source_lang", "target_lang")
-    for name in (*languages, *mixed, "noise", "denoise", "denoise_span", "denoise_reach", "mask"):
+    for name in OF_THE_TEXT:
         if getattr(before, name) != getattr(now, name):
             raise ConfigError(
                 f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "

@@ -22,6 +22,7 @@ from interlingua.training.run_folder import TOKENIZER_FILES, RunFolder
 from interlingua.training.starting import is_same_start
 
 __all__ = [
+    "OF_THE_TEXT",
     "earlier_config",
     "fixed_settings",
     "machine_of",
@@ -46,7 +47,7 @@ _NEVER_TYPED = {
 """Settings that all stand together only in the file that a run has written itself."""
 _OF_THE_MACHINE = ("threads", "device", "worker_timeout")
 """What has to be known before a run can be looked into."""
-_OF_THE_TEXT = (
+OF_THE_TEXT = (
     *("source_lang", "target_lang", "directions", "valid_directions", "valid_size"),
     *("weights", "temperature", "tags"),
     *("noise", "denoise", "denoise_span", "denoise_reach", "mask"),
@@ -166,7 +167,7 @@ def fixed_settings(config: RunConfig, folder: RunFolder) -> dict[str, Any]:
     sections = {
         **{name: tree[name] for name in ("tokenization", "batching", "model")},
         "training": training,
-        "corpus": {name: tree["corpus"][name] for name in _OF_THE_TEXT},
+        "corpus": {name: tree["corpus"][name] for name in OF_THE_TEXT},
         "start": {name: tree["start"][name] for name in _OF_THE_START},
     }
     files = folder.tokenizer_checksums()
