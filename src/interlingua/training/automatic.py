@@ -32,12 +32,13 @@ __all__ = [
     "choose_model",
     "largest_preset",
     "most_updates",
+    "steps_asked_for",
     "steps_in_time",
     "usual_dropout",
     "usual_preset",
 ]
 
-STEPS_IN_THE_TIME = 5_000
+_STEPS_IN_THE_TIME = 5_000
 """Updates that a run limited by minutes is taken to make at the most, before anybody knows how fast the machine is.
 
 Only the warm-up and the distance between validations follow from it; the run ends when its time is over.
@@ -89,10 +90,10 @@ Preset = Literal["tiny", "small", "base", "big"]
 _MUCH_TEXT, _MUCH_TEXT_ON_CPU = 300_000, 3_000_000
 """Pairs from which a graphics card, or a processor, trains a base model; from the former on the rate follows the paper: a linear decay was not tried with so many."""
 
-PEAK_OF_PREDECESSORS = 0.001
+_PEAK_OF_PREDECESSORS = 0.001
 """Learning rate of recurrent and convolutional models (Kingma and Ba 2015)."""
 
-USUAL_OF_PREDECESSORS: dict[str, int | str] = {
+_USUAL_OF_PREDECESSORS: dict[str, int | str] = {
     "attention": "dot",
     "bidirectional": True,
     "kernel_width": 3,
@@ -101,7 +102,7 @@ USUAL_OF_PREDECESSORS: dict[str, int | str] = {
 
 _SIZES_OF_PRESETS = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads")
 
-RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
+_RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2, "big": 4}
 """Layers a side of a recurrent model: one (Bahdanau et al. 2015) up to four (Sutskever et al. 2014)."""
 
 
@@ -207,6 +208,13 @@ def choose_model(
     return config.model_copy(update={"training": training}), reasons
 
 
+def steps_asked_for(training: TrainingConfig, epoch: float) -> int | None:
+    """Return how many updates a run makes at most by what is told of updates and of passes, ``epoch`` updates each; None where neither is."""
+    if training.epochs is None:
+        return training.steps
+    return min(training.steps or 10**9, max(1, round(training.epochs * epoch)))
+
+
 def steps_in_time(
     training: TrainingConfig,
     model: ModelConfig,
@@ -217,7 +225,7 @@ def steps_in_time(
 ) -> int:
     """Guess how many updates are made within the minutes of a run; the true number may be three times as large, or a third."""
     tokens = _tokens_in_time(training, model, vocabulary_size, on_gpu=on_gpu)
-    return round(min(STEPS_IN_THE_TIME, tokens / (batch_tokens * training.accumulate)))
+    return round(min(_STEPS_IN_THE_TIME, tokens / (batch_tokens * training.accumulate)))
 
 
 def _tokens_in_time(
@@ -247,9 +255,7 @@ def _choose_length(
 ) -> TrainingConfig:
     """Choose how long to train, and how the learning rate goes; ``epoch`` and ``fewest`` are in updates, ``in_time`` those that the clock may allow."""
     update: dict[str, Any] = {}
-    steps = training.steps
-    if training.epochs is not None:
-        steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
+    steps = steps_asked_for(training, epoch)
     if steps is None and training.minutes is None:
         epochs = 16 if corpus.is_rules else 60 if corpus.pairs < 100_000 else 20
         steps = max(1_000 if corpus.is_rules else fewest, round(epochs * epoch))
@@ -298,8 +304,8 @@ def _peak(
         reasons.append(f"training.peak_learning_rate = {peak:g}: {why}")
         return peak
     why = "Adam's usual one; the paper's rule is for its own model"
-    reasons.append(f"training.peak_learning_rate = {PEAK_OF_PREDECESSORS:g}: {why}")
-    return PEAK_OF_PREDECESSORS
+    reasons.append(f"training.peak_learning_rate = {_PEAK_OF_PREDECESSORS:g}: {why}")
+    return _PEAK_OF_PREDECESSORS
 
 
 def _choose_sizes(
@@ -309,7 +315,7 @@ def _choose_sizes(
     has = fields_of(model.kind)
     left_out = [
         name
-        for name in (*_SIZES_OF_PRESETS, *USUAL_OF_PREDECESSORS)
+        for name in (*_SIZES_OF_PRESETS, *_USUAL_OF_PREDECESSORS)
         if name in has and getattr(model, name) is None
     ]
     usual_one = "tiny" if corpus.is_rules else usual_preset(corpus.pairs, on_gpu=on_gpu)
@@ -321,12 +327,12 @@ def _choose_sizes(
         where = "on a GPU" if on_gpu else "on a CPU"
         reasons.append(f"model.preset = {preset}: {corpus.pairs:,} pairs, {where}")
     if is_recurrent:
-        layers = RECURRENT_LAYERS[preset]
+        layers = _RECURRENT_LAYERS[preset]
         sizes = replace(sizes, encoder_layers=layers, decoder_layers=layers)
     elif model.preset is None and left_out and corpus.is_rules:
         sizes = replace(sizes, encoder_layers=2, decoder_layers=2)
         reasons.append("model.encoder_layers, decoder_layers = 2: rules, not a language")
-    usual = sizes.to_dict() | USUAL_OF_PREDECESSORS
+    usual = sizes.to_dict() | _USUAL_OF_PREDECESSORS
     update |= {name: usual[name] for name in left_out}
     if model.norm is None and "norm" in has:
         update["norm"] = "pre" if corpus.is_rules else "post"

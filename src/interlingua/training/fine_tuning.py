@@ -18,7 +18,7 @@ from interlingua.tokenization.normalisation import Normaliser
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.piece_tokenizer import PieceTokenizer
 from interlingua.training.adapting import freeze, restrict
-from interlingua.training.automatic import steps_in_time, usual_dropout
+from interlingua.training.automatic import steps_asked_for, steps_in_time, usual_dropout
 from interlingua.training.borrowed_encoder import fit_to_encoder
 from interlingua.training.corpus_of_run import languages_of
 from interlingua.training.directions_of_run import (
@@ -304,9 +304,7 @@ def _length(
         passes, fewest = _PASSES_OF_ANOTHER_TASK, _FEWEST_STEPS_OF_ANOTHER_TASK
     enough = min(_MOST_STEPS, max(fewest, round(passes * epoch)))
     update: dict[str, object] = {}
-    steps = training.steps
-    if training.epochs is not None:
-        steps = min(steps or 10**9, max(1, round(training.epochs * epoch)))
+    steps = steps_asked_for(training, epoch)
     if steps is None and training.minutes is None:
         steps = enough
         why = (
