@@ -186,7 +186,9 @@ def weights_sha256(model: Path, adapter: Path | None = None) -> str:
     base = listed_sha256(find_model_folder(model), "model.safetensors")
     if adapter is None:
         return base
-    return f"{base}+{listed_sha256(find_adapter_folder(adapter), _TENSORS)}"
+    folder = find_adapter_folder(adapter)
+    # Two shares of what one run learnt have the same matrices: they differ in alpha, which the description holds.
+    return "+".join((base, *(listed_sha256(folder, name) for name in (_TENSORS, _CONFIG))))
 
 
 def write_merged(model: Path, adapter: Path, output: Path) -> None:

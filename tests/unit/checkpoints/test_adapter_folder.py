@@ -1,6 +1,7 @@
 """An adapter folder is whole or refused, and goes into the model it was trained on and no other."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,13 @@ from interlingua.checkpoints.adapter_folder import (
     load_adapter,
     merge_adapter,
     save_adapter,
+    weights_sha256,
 )
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.weights import write_tensors
 from interlingua.errors import ModelError, OutputError
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "models" / "v1"
 A, B = torch.full((2, 6), 0.5), torch.full((4, 2), 2.0)
 ADAPTER = Adapter(2, 4.0, "abc", "ro", "en", {"x.lora_a": A, "x.lora_b": B})
 
@@ -28,6 +31,15 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
     assert (loaded.source_lang, loaded.target_lang, loaded.names) == ("ro", "en", ["x"])
     assert torch.equal(loaded.tensors["x.lora_a"], A)
     assert torch.equal(loaded.tensors["x.lora_b"], B)
+
+
+def test_two_shares_of_one_adapter_make_different_weights(tmp_path: Path) -> None:
+    shares = {"whole": ADAPTER, "half": replace(ADAPTER, alpha=2.0), "again": ADAPTER}
+    for name, adapter in shares.items():
+        save_adapter(tmp_path / name, adapter, f"{name}\n")
+    whole, half, again = (weights_sha256(GOLDEN, tmp_path / name) for name in shares)
+    assert whole == again
+    assert len({whole, half, weights_sha256(GOLDEN)}) == 3
 
 
 def test_only_an_adapter_is_replaced_by_another(tmp_path: Path) -> None:
