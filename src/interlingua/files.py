@@ -34,6 +34,7 @@ __all__ = [
     "replace_file",
     "replace_folder",
     "spelled_out",
+    "sync_folder",
     "temporary_neighbour",
     "write_text",
 ]
@@ -101,7 +102,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
@@ -142,7 +143,7 @@ def replace_folder(path: Path, check: Callable[[Path], None] | None = None) -> I
             check(temporary)
         _swap(temporary, path)
         try:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError:  # the new name may not outlive a power cut: only the old one is certain
             _swap(path, temporary)
             raise
@@ -220,7 +221,7 @@ def _make_folder(folder: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
-        _sync_folder(each.parent)
+        sync_folder(each.parent)
 
 
 def _swap(new: Path, path: Path) -> None:
@@ -326,15 +327,19 @@ def _sync_tree(folder: Path) -> None:
     for inner, _, files in os.walk(folder, topdown=False, onerror=_raise):
         for name in files:
             _sync_file(Path(inner, name))
-        _sync_folder(Path(inner))
+        sync_folder(Path(inner))
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-def _sync_folder(path: Path) -> None:
-    """Make the new name survive a power cut, where the system can (Windows cannot open folders)."""
+def sync_folder(path: Path) -> None:
+    """Make a new name in a folder survive a power cut, where the system can (Windows cannot open folders).
+
+    Raises:
+        OSError: the disk does not take it.
+    """
     if os.name == "posix":
         _sync_file(path)
 

@@ -155,14 +155,14 @@ def test_a_new_name_that_is_not_sure_to_last_is_taken_back(
     if not can_swap:
         monkeypatch.setattr(files, "_renameat2", lambda: None)
 
-    sync = files._sync_folder
+    sync = files.sync_folder
 
     def fail_outside(path: Path) -> None:
         if path == folder.parent:
             raise OSError(5, "Input/output error")
         sync(path)
 
-    monkeypatch.setattr(files, "_sync_folder", fail_outside)
+    monkeypatch.setattr(files, "sync_folder", fail_outside)
     for path in (folder, folder.with_name("fresh")):
         with (
             pytest.raises(OutputError, match="Input/output error"),

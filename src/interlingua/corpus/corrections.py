@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from interlingua.errors import CorpusError, OutputError
-from interlingua.files import hold_folder, replace_file
+from interlingua.files import hold_folder, replace_file, sync_folder
 
 __all__ = [
     "CORRECTIONS",
@@ -211,17 +211,30 @@ def add_corrections(
 def append_correction(path: Path, correction: Correction, *, most_bytes: int) -> bool:
     """Append to a file of corrections, which is made if it is not there; return whether there was room for it.
 
-    What was left without the end of its line, by an editor or on a full disk, does not spoil what follows.
+    What was told of is on the disk. What was left without the end of its line, by an editor or a killed program, does not spoil what
+    follows.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written; nothing of it is left then.
     """
     with _locked(path) as file:
         size = file.seek(0, os.SEEK_END)
         if size > most_bytes:
             return False
         is_whole = size == 0 or os.pread(file.fileno(), 1, size - 1) == b"\n"
-        file.write(f"{'' if is_whole else chr(10)}{correction.to_json()}\n".encode())
+        line = f"{'' if is_whole else chr(10)}{correction.to_json()}\n".encode()
+        try:
+            while line:  # a disk that becomes full takes a part first
+                line = line[file.write(line) :]
+            os.fsync(file.fileno())
+            if size == 0:
+                sync_folder(path.resolve().parent)
+        except OSError:
+            with suppress(
+                OSError
+            ):  # half a line would spoil the file for whoever reads it strictly
+                file.truncate(size)
+            raise
     return True
 
 
@@ -290,7 +303,7 @@ def _held(folder: Path) -> Iterator[None]:
 def _locked(path: Path) -> Iterator[BinaryIO]:
     """Open a file to append to, which nobody else appends to or replaces meanwhile."""
     while True:
-        with path.open("ab+") as file:
+        with path.open("ab+", buffering=0) as file:  # what failed is not tried again on closing
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 is_there = os.path.samestat(os.fstat(file.fileno()), path.stat())

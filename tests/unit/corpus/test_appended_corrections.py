@@ -1,6 +1,9 @@
 """Corrections in a file that a server appends to while a command replaces it."""
 
+import errno
 import fcntl
+import os
+import resource
 from pathlib import Path
 from threading import Thread
 
@@ -93,6 +96,48 @@ def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         append_correction(tmp_path / "gone" / CORRECTIONS, of("one"), most_bytes=10)
+
+
+def test_a_disk_that_becomes_full_in_the_middle_of_a_line_leaves_none_of_it(tmp_path: Path) -> None:
+    path = tmp_path / CORRECTIONS
+    assert append_correction(path, of("one"), most_bytes=10**9)
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            append_correction(path, of("two"), most_bytes=10**9)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert append_correction(path, of("three"), most_bytes=10**9)
+    assert [each.source for each in read_corrections(tmp_path)] == ["one", "three"]
+
+
+def test_what_is_acknowledged_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / CORRECTIONS, []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(path.read_bytes().count(b"\n")))
+    assert append_correction(path, of("one"), most_bytes=10**9)
+    assert synced == [1, 1]  # the line, and the name of the file
+    assert append_correction(path, of("two"), most_bytes=10**9)
+    assert synced == [1, 1, 2]
+
+
+def test_a_line_that_the_disk_does_not_take_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / CORRECTIONS
+    assert append_correction(path, of("one"), most_bytes=10**9)
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="Input/output error"):
+            append_correction(path, of("two"), most_bytes=10**9)
+    assert [each.source for each in read_corrections(tmp_path)] == ["one"]
 
 
 def test_of_a_file_that_only_grew_what_was_added_is_read_alone(tmp_path: Path) -> None:
