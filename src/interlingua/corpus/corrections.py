@@ -74,12 +74,12 @@ def corrections_file(folder: Path) -> Path:
     """
     folder = Path(folder)
     path = folder / CORRECTIONS
-    if not folder.is_dir():
-        what = "is a file, not a folder" if folder.exists() else "does not exist"
-        raise CorpusError(
-            f"{folder}: {what}; give the folder that interlingua correct names, or make one with it"
-        )
     try:
+        if not folder.is_dir():
+            what = "is a file, not a folder" if folder.exists() else "does not exist"
+            raise CorpusError(
+                f"{folder}: {what}; give the folder that interlingua correct names, or make one with it"
+            )
         is_other = not path.exists() and not all(map(_OURS.fullmatch, os.listdir(folder)))
     except OSError as error:
         raise CorpusError(f"{folder}: cannot be read ({error.strerror or error})") from error

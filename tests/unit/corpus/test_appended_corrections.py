@@ -15,10 +15,12 @@ from interlingua.corpus.corrections import (
     FollowedCorrections,
     add_corrections,
     append_correction,
+    corrections_file,
     every_correction,
     read_corrections,
     remove_correction,
 )
+from interlingua.errors import CorpusError
 
 
 def of(source: str) -> Correction:
@@ -138,6 +140,11 @@ def test_a_line_that_the_disk_does_not_take_is_not_acknowledged(
         with pytest.raises(OSError, match="Input/output error"):
             append_correction(path, of("two"), most_bytes=10**9)
     assert [each.source for each in read_corrections(tmp_path)] == ["one"]
+
+
+def test_a_folder_that_cannot_even_be_looked_for_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"cannot be read|does not exist"):
+        corrections_file(tmp_path / ("x" * 300))
 
 
 def test_of_a_file_that_only_grew_what_was_added_is_read_alone(tmp_path: Path) -> None:
