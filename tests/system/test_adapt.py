@@ -129,6 +129,20 @@ def test_the_text_of_a_run_is_found_whatever_it_was_made_of(
     assert weights == (10.0, 0.5, 0.25)  # a thousand old pairs, and one of eleven is a correction
     given = OldText((Path("synthetic.ro"),), (Path("synthetic.en"),), (), ())
     assert find_old_text(Path("base"), given, Path("told")).held_sources == old.held_sources
+    correct([("unu doi", "one two two")])
+    written: list[list[str]] = []
+
+    def stop_before_training(config: RunConfig) -> None:
+        folder = config.corpus.source[0].parent
+        written.append(sorted(each.name for each in folder.iterdir()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lasting, "train", stop_before_training)
+    for _ in range(2):  # what was written for it is gone, and made again
+        assert main(["adapt", "base"]) == 130
+        assert not list(Path("base/corrections").glob("adaptation*"))
+    assert written[0] == written[1]
+    assert {"old.1.s.ro", "held-out.1.t.en", "corrections.1.s.ro"} <= set(written[0])
     shutil.copy("packed.ro.gz", "packed.en.gz")
     with pytest.raises(CorpusError, match=r"packed\.en\.gz: is not the text that base was trained"):
         find_old_text(Path("base"), OldText(), Path("told"))

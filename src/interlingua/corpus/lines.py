@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
 
+from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import replace_file
 
@@ -32,6 +33,7 @@ __all__ = [
     "read_span",
     "report_carriage_returns",
     "write_lines",
+    "write_sides",
 ]
 
 _BLOCK = 1 << 20
@@ -212,20 +214,36 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """
     with replace_file(Path(path)) as file:
         for number, line in enumerate(lines, start=1):
-            if "\n" in line:
-                raise OutputError(
-                    f"{path}, line {number}: holds a line feed, which would shift the lines after it; "
-                    "replace it by a space"
-                )
-            if number == 1 and line.startswith(_BOM):
-                file.write(codecs.BOM_UTF8)
-            try:
-                file.write(line.encode("utf-8") + b"\n")
-            except UnicodeEncodeError as error:
-                raise OutputError(
-                    f"{path}, line {number}, character {error.start + 1}: "
-                    f"{line[error.start]!a} is half a character and has no UTF-8 form; remove it"
-                ) from error
+            file.write(_encode(path, number, line))
+
+
+def write_sides(paths: tuple[Path, Path], pairs: Iterable[SentencePair]) -> None:
+    """Write sources and targets as :func:`write_lines` would, in one pass, so that nobody need hold the pairs.
+
+    Raises:
+        OutputError: as ``write_lines``.
+    """
+    with replace_file(Path(paths[0])) as sources, replace_file(Path(paths[1])) as targets:
+        for number, pair in enumerate(pairs, start=1):
+            sources.write(_encode(paths[0], number, pair.source))
+            targets.write(_encode(paths[1], number, pair.target))
+
+
+def _encode(path: Path, number: int, line: str) -> bytes:
+    """Return the bytes of a line of a file, the ``number``-th from 1."""
+    if "\n" in line:
+        raise OutputError(
+            f"{path}, line {number}: holds a line feed, which would shift the lines after it; "
+            "replace it by a space"
+        )
+    mark = codecs.BOM_UTF8 if number == 1 and line.startswith(_BOM) else b""
+    try:
+        return mark + line.encode("utf-8") + b"\n"
+    except UnicodeEncodeError as error:
+        raise OutputError(
+            f"{path}, line {number}, character {error.start + 1}: "
+            f"{line[error.start]!a} is half a character and has no UTF-8 form; remove it"
+        ) from error
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
-from interlingua.corpus.lines import write_lines
+from interlingua.corpus.lines import write_lines, write_sides
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, OutputError
@@ -102,7 +102,8 @@ def adapt(
 ) -> Adapted:
     """Train an adapter on ``corrections`` and on old text, and keep in ``output`` as much of it as forgets nothing.
 
-    Old text is spoiled, and cut otherwise, as the run did it, and corrections with it.
+    Old text is spoiled, and cut otherwise, as the run did it, and corrections with it. What has to be written out of it is gone at
+    the end.
 
     Args:
         model: run folder or model folder.
@@ -124,14 +125,15 @@ def adapt(
     refuse_what_is_no_adapter(output)
     busy = OutputError(f"{place}: another interlingua adapt works here; wait for it, or stop it")
     with hold_folder(place / ".adapting", busy=busy, remedy="choose another --corrections"):
-        old = find_old_text(model, given, place, loaded.directions)
-        if untested := _untested(old, corrections, loaded.directions):
-            say(
-                f"no text of {in_words(untested)} is held out, so that nothing tells whether they lose something; {_KEEP}"
-            )
         work = _Work(model, loaded, place / "adaptation", device, threads, say)
-        remove_folder(work.run)
-        result = train(load_config(None, _settings(work, corrections, old, place)))
+        text = place / "adaptation.text"
+        remove_folder(text)  # of one that was killed
+        try:
+            settings = _settings(work, corrections, _old_text(work, corrections, given, text), text)
+            remove_folder(work.run)
+            result = train(load_config(None, settings))
+        finally:
+            remove_folder(text)  # it may be as large as all that the run learnt from
         if result.signal is not None:
             stopped = "it was stopped before it was trained; the same command begins again"
             return Adapted(output, stopped, 1.0, result.differences, result)
@@ -140,6 +142,19 @@ def adapt(
         if refused is None:
             _keep(work, share, output)
         return Adapted(output, refused, share, differences, result)
+
+
+def _old_text(
+    work: _Work, corrections: Sequence[Correction], given: OldText, text: Path
+) -> OldText:
+    """Return what is replayed and what decides, as far as it must be written in the folder ``text``; say what nothing tests."""
+    known = work.loaded.directions
+    old = find_old_text(work.model, given, text, known)
+    if untested := _untested(old, corrections, known):
+        work.say(
+            f"no text of {in_words(untested)} is held out, so that nothing tells whether they lose something; {_KEEP}"
+        )
+    return old
 
 
 def _untested(
@@ -159,16 +174,16 @@ def _untested(
 
 
 def _settings(
-    work: _Work, corrections: Sequence[Correction], old: OldText, place: Path
+    work: _Work, corrections: Sequence[Correction], old: OldText, text: Path
 ) -> dict[str, str | tuple[str, ...]]:
-    """Write the text of the run into ``place``, and return the run's configuration."""
-    own = _write_corrections(corrections, place)
+    """Write what the run learns into the folder ``text``, and return the run's configuration."""
+    own = _write_corrections(corrections, text)
     sources, targets = zip(*own.values(), strict=True)
     sizes = [count_pairs(*sides) for sides in zip(old.sources, old.targets, strict=True)]
     mixed = weights_of(sizes, old.weights, old.temperature) or (1.0,) * len(sizes)
     repeats, *others = _weights(len(corrections), sizes, mixed)
     drawn = [
-        _draw(sides, size, often, place / f"adaptation.drawn.{number}")
+        _draw(sides, size, often, text / f"drawn.{number}")
         for number, (*sides, size, often) in enumerate(
             zip(old.sources, old.targets, sizes, others, strict=True), start=1
         )
@@ -247,18 +262,17 @@ def _keep(work: _Work, share: float, output: Path) -> None:
 
 
 def _write_corrections(
-    corrections: Sequence[Correction], place: Path
+    corrections: Sequence[Correction], text: Path
 ) -> dict[Direction, tuple[Path, Path]]:
-    """Write those of each direction into two files of their own."""
+    """Write those of each direction into two files of their own in the folder ``text``."""
     found: dict[Direction, list[Correction]] = {}
     for each in corrections:
         found.setdefault(Direction(each.source_lang, each.target_lang), []).append(each)
     files = {}
     for number, (direction, some) in enumerate(found.items(), start=1):
-        name = f"adaptation.{number}" if len(found) > 1 else "adaptation"
         files[direction] = (
-            place / f"{name}.s.{direction.source}",
-            place / f"{name}.t.{direction.target}",
+            text / f"corrections.{number}.s.{direction.source}",
+            text / f"corrections.{number}.t.{direction.target}",
         )
         write_lines(files[direction][0], [_one_line(each.source) for each in some])
         write_lines(files[direction][1], [_one_line(each.target) for each in some])
@@ -298,10 +312,9 @@ def _draw(sides: Sequence[Path], size: int, weight: float, name: Path) -> _Part:
     if some >= size:
         return _Part(sides[0], sides[1], weight)
     every = enumerate(PairReader((sides[0], sides[1]), UNNAMED, None))
-    pairs = [pair for n, pair in every if (n + 1) * some // size > n * some // size]
+    drawn = (pair for n, pair in every if (n + 1) * some // size > n * some // size)
     files = name.with_name(f"{name.name}.source.txt"), name.with_name(f"{name.name}.target.txt")
-    write_lines(files[0], [pair.source for pair in pairs])
-    write_lines(files[1], [pair.target for pair in pairs])
+    write_sides(files, drawn)
     return _Part(*files, weight * size / some)
 
 

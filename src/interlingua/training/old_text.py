@@ -7,7 +7,7 @@ from pathlib import Path
 
 from interlingua.config import RunConfig
 from interlingua.config_files import load_config
-from interlingua.corpus.lines import write_lines
+from interlingua.corpus.lines import write_sides
 from interlingua.corpus.packed import STANDARD_INPUT, is_packed
 from interlingua.corpus.parallel import language_of
 from interlingua.corpus.scan import ParallelFiles
@@ -123,9 +123,9 @@ def _text_of(config: RunConfig, run: RunFolder, given: OldText, place: Path) -> 
         _refuse_other_text([path for path in locked if str(path) != STANDARD_INPUT], locked, run)
         text = read_corpus(config, run, lambda _: None, writes=False)
         own = Direction(*languages_of(corpus))
-        old = _write(text.training, place, "adaptation.old", directions or own)
+        old = _write(text.training, place, "old", directions or own)
         held_directions = directions_of(corpus, "validation") or own
-        held = _write(text.validation, place, "adaptation.held-out", held_directions)
+        held = _write(text.validation, place, "held-out", held_directions)
     return replace(
         mixture, sources=old[0], targets=old[1], held_sources=held[0], held_targets=held[1]
     )
@@ -153,13 +153,11 @@ def _write(
     pairs = text.pairs()
     files: list[tuple[Path, Path]] = []
     for index, size in enumerate(text.pairs_a_part):
-        part = list(islice(pairs, size))
         direction = directions if isinstance(directions, Direction) else directions[index]
         sides = (
             place / f"{name}.{index + 1}.s.{direction.source}",
             place / f"{name}.{index + 1}.t.{direction.target}",
         )
-        write_lines(sides[0], [pair.source for pair in part])
-        write_lines(sides[1], [pair.target for pair in part])
+        write_sides(sides, islice(pairs, size))
         files.append(sides)
     return tuple(source for source, _ in files), tuple(target for _, target in files)

@@ -3,7 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.lines import count_lines, read_blocks, read_lines, read_span, write_lines
+from interlingua.corpus.lines import (
+    count_lines,
+    read_blocks,
+    read_lines,
+    read_span,
+    write_lines,
+    write_sides,
+)
+from interlingua.corpus.pairs import SentencePair
 from interlingua.errors import CorpusError, OutputError
 
 
@@ -118,3 +126,13 @@ def test_an_unpaired_surrogate_is_refused_with_its_place(tmp_path: Path) -> None
 def test_writing_no_lines_gives_an_empty_file(tmp_path: Path) -> None:
     write_lines(tmp_path / "out.en", [])
     assert (tmp_path / "out.en").read_bytes() == b""
+
+
+def test_both_sides_are_written_as_they_come(tmp_path: Path) -> None:
+    paths = tmp_path / "out.ro", tmp_path / "out.en"
+    write_sides(paths, (SentencePair(f"\ufeffs {n}", f"t {n}", n) for n in range(100)))
+    assert read_lines(paths[0]) == [f"\ufeffs {n}" for n in range(100)]
+    assert read_lines(paths[1]) == [f"t {n}" for n in range(100)]
+    with pytest.raises(OutputError, match=r"out\.en, line 1: holds a line feed"):
+        write_sides(paths, [SentencePair("a", "b\nc", 1)])
+    assert len(read_lines(paths[0])) == 100
