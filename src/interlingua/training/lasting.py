@@ -10,8 +10,11 @@ Sources: of the replay, Robins 1995, "Catastrophic forgetting, rehearsal and pse
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import ceil
 from pathlib import Path
+
+import numpy as np
 
 from interlingua.batching.mixing import weights_of
 from interlingua.checkpoints.adapter_folder import (
@@ -23,6 +26,7 @@ from interlingua.checkpoints.model_folder import LoadedModel
 from interlingua.config_files import load_config
 from interlingua.corpus.corrections import Correction
 from interlingua.corpus.formats import UNNAMED, PairReader, count_pairs
+from interlingua.corpus.held_out import rank_sources
 from interlingua.corpus.lines import write_lines, write_sides
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import Direction, in_words
@@ -149,12 +153,60 @@ def _old_text(
 ) -> OldText:
     """Return what is replayed and what decides, as far as it must be written in the folder ``text``; say what nothing tests."""
     known = work.loaded.directions
-    old = find_old_text(work.model, given, text, known)
+    old = _without_corrected(
+        find_old_text(work.model, given, text, known), corrections, text, work.say
+    )
     if untested := _untested(old, corrections, known):
         work.say(
             f"no text of {in_words(untested)} is held out, so that nothing tells whether they lose something; {_KEEP}"
         )
     return old
+
+
+def _without_corrected(
+    old: OldText, corrections: Sequence[Correction], text: Path, say: Callable[[str], None]
+) -> OldText:
+    """Leave out of what decides the sentences that were corrected themselves, by :func:`rank_sources`; say how many.
+
+    The adapter learns them, so that they would hide what others lose. Files that keep others are written into the folder ``text``.
+
+    Raises:
+        ConfigError: nothing is left.
+    """
+    corrected = rank_sources((each.source for each in corrections), 0)
+    left: list[tuple[Path, Path]] = []
+    found = dropped = 0
+    for number, (source, target) in enumerate(
+        zip(old.held_sources, old.held_targets, strict=True), start=1
+    ):
+        pairs = PairReader((source, target), UNNAMED, None)
+        is_other = ~np.isin(rank_sources((each.source for each in pairs), 0), corrected)
+        found += len(is_other)
+        dropped += int(np.count_nonzero(~is_other))
+        if is_other.all():
+            left.append((source, target))
+        elif is_other.any():
+            sides = (
+                text / f"decides.{number}.s.{language_of(source) or 'txt'}",
+                text / f"decides.{number}.t.{language_of(target) or 'txt'}",
+            )
+            write_sides(sides, compress(pairs, is_other.tolist()))
+            left.append(sides)
+    if not left:
+        raise ConfigError(
+            f"all {found:,} sentences that are held out were corrected themselves, so that nothing could tell whether an adapter loses "
+            "something; name other text with --keep-source and --keep-target"
+        )
+    if dropped:
+        say(
+            f"{dropped:,} of {found:,} sentences that are held out were corrected themselves and would hide what others lose; they do "
+            "not decide"
+        )
+    return replace(
+        old,
+        held_sources=tuple(source for source, _ in left),
+        held_targets=tuple(target for _, target in left),
+    )
 
 
 def _untested(
