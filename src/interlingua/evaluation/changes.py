@@ -56,13 +56,13 @@ _NUMBER = re.compile(
     # A hyphen before a number is a sign inside a line only, and not behind a number: elsewhere it is rather the dash of
     # a dialogue or of a range.
     r"((?<=[\s(])(?<!\d\s)[-\u2212\u2013])?"
-    r"([1-9]\d{0,2}(?:[\u00a0\u202f\u2009 ]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:['.,\u066b]\d+)*)"
+    r"([1-9]\d{0,2}(?:[\u00a0\u202f\u2009 ]\d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:['\u2019.,\u066b\u066c]\d+)*)"
 )
 """A sign, and digits with what may stand between them."""
 _ONE_NUMBER = re.compile(
-    r"([1-9]\d{0,2}([.,'\u00a0\u202f\u2009 ])\d{3}(?:\2\d{3})*|\d+)(?:[.,\u066b](\d+))?"
+    r"([1-9]\d{0,2}([.,'\u2019\u066c\u00a0\u202f\u2009 ])\d{3}(?:\2\d{3})*|[1-9]\d?(?:,\d{2})+,\d{3}|\d+)(?:[.,\u066b](\d+))?"
 )
-"""In groups of three if it can be read so, and decimals; a date or a version is none."""
+"""In groups of three, or as in India of two before the last three, if it can be read so, and decimals; a date or a version is none."""
 _UNKNOWN = re.compile(r"<unk>|\u2047|\ufffd")
 _LEAST_COPIED = 4
 """Letters of a word that counts as left in the source's language; shorter ones are alike in many languages."""

@@ -27,6 +27,10 @@ def has_other_numbers(reference: str, output: str) -> bool:
         ("-20 minutes.", "20 minutes."),  # more often the dash of a dialogue than a sign
         ("In 1990 -2000 or so", "In 1990-2000 or so"),
         ("It costs ٣٫٥ million.", "It costs 3.5 million."),
+        ("It costs 1’000 or 1’234’567.5.", "It costs 1,000 or 1 234 567,5."),
+        ("It costs ١٬٠٠٠ or ١٬٢٣٤٬٥٦٧٫٥.", "It costs 1000 or 1234567.5."),
+        ("It costs 1,00,000 or 12,34,567.50.", "It costs 100,000 or 1234567.5."),
+        ("It costs १,००,००० rupees.", "It costs 100 000 rupees."),
     ],
 )
 def test_a_number_is_the_same_however_it_is_written(reference: str, output: str) -> None:
@@ -43,6 +47,8 @@ def test_a_number_is_the_same_however_it_is_written(reference: str, output: str)
         ("It costs 1,000 million.", "It costs 1,00 million."),
         ("It costs 1,234.567 million.", "It costs 1,234,567 million."),
         ("It was -5 degrees.", "It was 5 degrees."),
+        ("It costs 1,00,000.", "It costs 10,000."),
+        ("It costs 1’000.", "It costs 1."),
     ],
 )
 def test_a_number_that_is_off_is_a_fault(reference: str, output: str) -> None:
