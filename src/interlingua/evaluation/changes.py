@@ -137,7 +137,9 @@ def find_changes(
     for line, (source, reference, ours, theirs) in enumerate(rows, 1):
         if ours == theirs:
             continue
-        signs = [_signs(source, reference, text, negation) for text in (ours, theirs)]
+        # The same letter may be written as one character or as two, and the rules compare characters.
+        given = _composed(source), _composed(reference)
+        signs = [_signs(*given, _composed(text), negation) for text in (ours, theirs)]
         kinds = [kind for kind in signs[0] if signs[0][kind] != signs[1][kind]]
         change = Change(
             line=line,
@@ -157,6 +159,10 @@ def is_without_spaces(text: str) -> bool:
     """Tell whether a text is of a script without spaces, by its characters, or one word so long that it is hardly one."""
     words = len(text.split())
     return len(units_of(text)) >= 2 * max(1, words) or (words < 2 and len(text) > _LONGEST_WORD)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _signs(

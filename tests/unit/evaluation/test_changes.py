@@ -1,5 +1,8 @@
 """What changed between two systems: which numbers are the same, and what is marked on the page."""
 
+import itertools
+import unicodedata
+
 import pytest
 
 from interlingua.evaluation.changes import find_changes
@@ -71,6 +74,26 @@ def test_a_length_is_of_words_or_without_spaces_of_characters_however_short(
 ) -> None:
     (change,) = find_changes(["x"], [reference], [output], [f"{reference} "]).found
     assert ("length" in change.faults[0]) == fault
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "lang"),
+    [
+        ("Ele não veio.", "Ele nunca veio.", "pt"),
+        ("è né bello né utile", "né l'uno né l'altro", "it"),
+        ("Zoë saw José.", "There was Zoë, and José.", "en"),
+        ("学校へ行くがある。", "学校へ行くがある", "ja"),
+    ],
+)
+def test_letters_are_the_same_in_one_character_or_two(
+    reference: str, output: str, lang: str
+) -> None:
+    source = unicodedata.normalize("NFD", f"{reference} x")
+    for forms in itertools.product(("NFC", "NFD"), repeat=2):
+        one, other = map(unicodedata.normalize, forms, (reference, output))
+        (change,) = find_changes([source], [one], [other], [f"{one} "], target_lang=lang).found
+        assert change.faults == (frozenset(), frozenset())
+        assert (change.source, change.reference, change.one) == (source, one, other)
 
 
 def test_a_word_that_was_left_is_found_though_it_has_vowel_signs() -> None:
