@@ -80,6 +80,11 @@ def run(capsys: Capture, *words: str) -> str:
             "two metrics are called chrF2",
             ["worse", "better", "--metric-command", "chrF2=true"],
         ),
+        (
+            2,
+            "wer is called as an error rate",
+            ["worse", "better", "--metric-command", "wer=true"],
+        ),
         (2, "is for the metric comet", ["worse", "better", "--comet=--gpus 0"]),
         (
             2,

@@ -49,6 +49,8 @@ class Resampled:
     draws: tuple[float, ...]
     by_percentiles: bool = False
     """Whether the interval is between two of the draws; it then stays where the metric can be."""
+    is_of_program: bool = False
+    """Whether another program scored: whatever it is called, higher is better."""
 
     @property
     def interval(self) -> tuple[float, float]:

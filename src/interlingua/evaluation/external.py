@@ -18,7 +18,7 @@ import numpy as np
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled
-from interlingua.evaluation.metrics import METRIC_NAMES, score
+from interlingua.evaluation.metrics import LOWER_IS_BETTER, METRIC_NAMES, score
 
 __all__ = [
     "CometScore",
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _SEED = 12345
+_ERROR_RATES = (*LOWER_IS_BETTER, "CER")
 _SEGMENT = re.compile(r"\tSegment (\d+)\tscore: (\S+)")
 
 
@@ -181,7 +182,7 @@ def read_metrics(
         comet: of --comet.
 
     Raises:
-        ConfigError: a metric that does not exist or is not installed, or two of one name.
+        ConfigError: a metric that does not exist or is not installed, two of one name, or a program that is called as an error rate.
     """
     wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
     for name in wanted:
@@ -201,14 +202,25 @@ def read_metrics(
     own = tuple(name for name in dict.fromkeys(wanted) if name != "comet")
     if not own:
         raise ConfigError(f"flag --metrics: name one of {', '.join(METRIC_NAMES)} at least")
-    names_shown = [each.name for each in score(["one"], [["one"]], own)]
-    names_shown += [each.name for each in programs]
-    for name in names_shown:
-        if names_shown.count(name) > 1:
+    _refuse_names(
+        [each.name for each in score(["one"], [["one"]], own)], [each.name for each in programs]
+    )
+    return own, tuple(programs)
+
+
+def _refuse_names(own: Sequence[str], of_programs: Sequence[str]) -> None:
+    """Refuse two metrics of one name, and a program whose figures would be taken the wrong way round."""
+    every = [*own, *of_programs]
+    for name in of_programs:
+        if every.count(name) > 1:
             raise ConfigError(
                 f"flag --metric-command: two metrics are called {name}; write NAME=COMMAND with another name"
             )
-    return own, tuple(programs)
+        if name.upper() in _ERROR_RATES:
+            raise ConfigError(
+                f"flag --metric-command: {name} is called as an error rate, and what a program writes is taken for the better the "
+                "higher it is; have it write 100 minus the rate, and call it otherwise: NAME=COMMAND"
+            )
 
 
 def try_out(
@@ -246,7 +258,10 @@ def resample_segments(
     chosen = [generator.choice(size, size=size) for _ in range(NUM_RESAMPLES)]
     return [
         Resampled(
-            metric.name, float(each.mean()), tuple(float(each[some].mean()) for some in chosen)
+            metric.name,
+            float(each.mean()),
+            tuple(float(each[some].mean()) for some in chosen),
+            is_of_program=True,
         )
         for each in tables
     ]

@@ -306,7 +306,7 @@ def _figures(
                 values=tuple(each.value for each in seeds),
                 p_value=_compare_seeds(seeds, by_system[0]) if place > 0 else None,
                 signature=signature,
-                higher_is_better=name not in LOWER_IS_BETTER,
+                higher_is_better=seeds[0].is_of_program or name not in LOWER_IS_BETTER,
                 sentences=len(test_set.references),
             )
         )

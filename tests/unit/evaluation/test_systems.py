@@ -73,6 +73,27 @@ def test_seeds_that_agree_against_seeds_that_agree() -> None:
     assert "Welch" in table.to_text()
 
 
+class Length:
+    """A metric of another program, by its name one that counts faults."""
+
+    name = "TER"
+    signature = "length"
+
+    def score(
+        self, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
+    ) -> list[float]:
+        return [float(len(output)) for output in outputs]
+
+
+def test_of_a_program_higher_is_better_whatever_it_is_called() -> None:
+    lines = tuple(f"word {n}" for n in range(40))
+    systems = [SystemOutputs(name, ((tuple(name + line for line in lines),),)) for name in "ab"]
+    test_set = TestSet("t", lines, lines)
+    table = compare_systems(systems, [test_set], ["wer"], segment_metrics=[Length()])
+    found = {each.metric: each.higher_is_better for each in table.figures}
+    assert found == {"WER": False, "TER": True}
+
+
 def make_table(*seeds: int, test_set: str = "t", signature: str = "made") -> SystemsTable:
     """Return a table of one metric and a system for each number of seeds."""
     systems = tuple("abc"[: len(seeds)])
