@@ -8,10 +8,12 @@ held at a time: sacreBLEU keeps all thousand, which for 20,000 sentences takes g
 import math
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 
 from interlingua.errors import ConfigError
@@ -23,6 +25,7 @@ __all__ = [
     "Resampled",
     "p_value",
     "resample",
+    "score_draws",
     "two_sided_t",
 ]
 
@@ -82,17 +85,41 @@ def resample(
     wholes = [metric._aggregate_and_compute(each) for each in rows]
     tables = [np.array(each, dtype=np.float32) for each in rows]
     generator = _seed_generator(seed)
-    draws: list[list[float]] = [[] for _ in systems]
-    for _ in range(num_resamples):
-        chosen = generator.choice(len(tables[0]), size=len(tables[0]))
-        for scores, table in zip(draws, tables, strict=True):
-            scores.append(float(metric._compute_score_from_stats(table[chosen].sum(0)).score))
+    draws = score_draws(
+        tables,
+        lambda some: metric._compute_score_from_stats(some.sum(0)).score,
+        generator,
+        num_resamples,
+    )
     metric.n_bootstrap, metric.seed = num_resamples, seed
     of_ours = not type(metric).__module__.startswith("sacrebleu.")
     return [
-        Resampled(whole.name, float(whole.score), tuple(scores), of_ours)
+        Resampled(whole.name, float(whole.score), scores, of_ours)
         for whole, scores in zip(wholes, draws, strict=True)
     ]
+
+
+def score_draws(
+    tables: Sequence[NDArray[Any]],
+    score: Callable[[NDArray[Any]], float],
+    generator: np.random.Generator,
+    num_resamples: int = NUM_RESAMPLES,
+) -> list[tuple[float, ...]]:
+    """Score every system on the same random draws of its sentences, one draw at a time.
+
+    Args:
+        tables: of each system a row a sentence.
+        score: of some of the rows.
+        generator: makes the draws.
+        num_resamples: how many.
+    """
+    draws: list[list[float]] = [[] for _ in tables]
+    size = len(tables[0])
+    for _ in range(num_resamples):
+        chosen = generator.choice(size, size=size)
+        for scores, table in zip(draws, tables, strict=True):
+            scores.append(float(score(table[chosen])))
+    return [tuple(scores) for scores in draws]
 
 
 def p_value(system: Resampled, baseline: Resampled) -> float:

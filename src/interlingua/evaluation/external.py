@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from interlingua.errors import ConfigError
-from interlingua.evaluation.bootstrap import NUM_RESAMPLES, Resampled
+from interlingua.evaluation.bootstrap import Resampled, score_draws
 from interlingua.evaluation.metrics import LOWER_IS_BETTER, METRIC_NAMES, score
 
 __all__ = [
@@ -253,17 +253,10 @@ def resample_segments(
         ConfigError: the program fails, or gives something else.
     """
     tables = [np.array(metric.score(sources, outputs, references)) for outputs in systems]
-    generator = np.random.default_rng(_SEED)
-    size = len(references)
-    chosen = [generator.choice(size, size=size) for _ in range(NUM_RESAMPLES)]
+    draws = score_draws(tables, np.mean, np.random.default_rng(_SEED))
     return [
-        Resampled(
-            metric.name,
-            float(each.mean()),
-            tuple(float(each[some].mean()) for some in chosen),
-            is_of_program=True,
-        )
-        for each in tables
+        Resampled(metric.name, float(each.mean()), scores, is_of_program=True)
+        for each, scores in zip(tables, draws, strict=True)
     ]
 
 

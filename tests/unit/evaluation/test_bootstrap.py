@@ -1,3 +1,6 @@
+import tracemalloc
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sacrebleu.metrics.base import Metric
@@ -8,6 +11,7 @@ from sacrebleu.significance import PairedTest, Result
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import Resampled, p_value, resample, two_sided_t
+from interlingua.evaluation.external import resample_segments
 
 REFERENCE = [
     f"the {animal} number {number} sleeps well" for number, animal in enumerate(["cat", "dog"] * 15)
@@ -45,6 +49,22 @@ def test_one_draw_at_a_time_gives_the_draws_of_all_at_once() -> None:
     at_once = np.random.default_rng(12345).choice(77, size=(9, 77))
     generator = np.random.default_rng(12345)
     assert [generator.choice(77, size=77).tolist() for _ in range(9)] == at_once.tolist()
+
+
+def test_draws_of_programs_figures_are_not_held_all_at_once() -> None:
+    lines = ["x"] * 20_000
+    metric = SimpleNamespace(
+        name="x", signature="", score=lambda *sides: np.arange(20_000.0).tolist()
+    )
+    tracemalloc.start()
+    (found,) = resample_segments(metric, lines, [lines], lines)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000  # all thousand draws take 160
+    generator = np.random.default_rng(12345)
+    expected = [generator.choice(20_000, size=20_000).mean() for _ in range(3)]
+    assert list(found.draws[:3]) == expected
+    assert (found.value, len(found.draws)) == (9_999.5, 1_000)
 
 
 def test_the_interval_leaves_out_a_fortieth_at_each_end() -> None:
