@@ -53,7 +53,7 @@ class Resampled:
     by_percentiles: bool = False
     """Whether the interval is between two of the draws; it then stays where the metric can be."""
     is_of_program: bool = False
-    """Whether another program scored: whatever it is called, higher is better."""
+    """Whether another program scored: whatever it is called, higher is better, and what it is out of is not known."""
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -103,7 +103,7 @@ def _figures(one: str, other: str, text: ComparedText) -> Iterator[str]:
             for system in (one, other)
         )
         p = "equal" if second.p_value is None else _chance(second.p_value).removeprefix("= ")
-        decimals = min(first.decimals, second.decimals)
+        decimals = first.decimals
         cells = (first.mean, second.mean)
         shown = "".join(f'<td class="n">{each:.{decimals}f}</td>' for each in cells)
         yield (

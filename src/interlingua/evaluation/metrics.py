@@ -63,6 +63,8 @@ class Score:
     signature: str
     low: float | None = None
     high: float | None = None
+    is_of_program: bool = False
+    """Whether another program scored; what its figures are out of is not known."""
 
     @property
     def mean(self) -> float | None:
@@ -126,7 +128,7 @@ def score_systems(
 def bounded(each: Resampled, signature: str, sentences: int) -> Score:
     """Return a score with its 95 % interval; every draw of a single sentence is the same, which bounds nothing."""
     bounds = each.interval if sentences > 1 else (None, None)
-    return Score(each.name, each.value, signature, *bounds)
+    return Score(each.name, each.value, signature, *bounds, is_of_program=each.is_of_program)
 
 
 def corpus_bleu(

@@ -212,37 +212,35 @@ def _write_notes(
 
 def _score_table(scores: Sequence[Score], decimals: int) -> Table:
     if all(each.margin is None for each in scores):
-        rows = [(each.name, _shown(each, decimals)) for each in scores]
+        rows = [(each.name, f"{each.value:.{_decimals(decimals, each)}f}") for each in scores]
         return Table(("Metric", "Score"), tuple(rows))
     return Table(
         ("Metric", "Score", "95 % interval"),
-        tuple((each.name, _shown(each, decimals), _interval(each, decimals)) for each in scores),
+        tuple(_with_interval(each, _decimals(decimals, each)) for each in scores),
     )
 
 
-def _shown(each: Score, decimals: int) -> str:
-    return f"{each.value:.{decimals_of(each.value, decimals)}f}"
+def _decimals(decimals: int, *scores: Score) -> int:
+    """Return with how many decimals scores of one metric are written."""
+    is_of_program = any(each.is_of_program for each in scores)
+    return decimals_of([each.value for each in scores], decimals, is_of_program=is_of_program)
 
 
-def _interval(each: Score, decimals: int) -> str:
-    if each.mean is None or each.margin is None:
-        return ""
-    decimals = decimals_of(each.value, decimals)
-    return f"{each.mean:.{decimals}f} ± {each.margin:.{decimals}f}"
+def _with_interval(each: Score, decimals: int) -> tuple[str, ...]:
+    is_bounded = each.mean is not None and each.margin is not None
+    interval = f"{each.mean:.{decimals}f} ± {each.margin:.{decimals}f}" if is_bounded else ""
+    return each.name, f"{each.value:.{decimals}f}", interval
 
 
 def _comparison_table(comparisons: Sequence[Comparison], decimals: int) -> Table:
-    rows = [
-        (
-            each.system.name,
-            _shown(each.system, decimals),
-            _shown(each.baseline, decimals),
-            f"{each.difference:+.{decimals_of(each.system.value, decimals)}f}",
-            f"{each.p_value:.4f}" if each.difference else "",
-            _verdict(each),
+    rows = []
+    for each in comparisons:
+        own = _decimals(decimals, each.system, each.baseline)
+        figures = (f"{score.value:.{own}f}" for score in (each.system, each.baseline))
+        chance = f"{each.p_value:.4f}" if each.difference else ""
+        rows.append(
+            (each.system.name, *figures, f"{each.difference:+.{own}f}", chance, _verdict(each))
         )
-        for each in comparisons
-    ]
     return Table(("Metric", "This", "Other", "Difference", "p", "At the 5 % level"), tuple(rows))
 
 

@@ -22,6 +22,8 @@ class Spread:
     name: str
     signature: str
     values: tuple[float, ...]
+    is_of_program: bool = False
+    """Whether another program scored; what its figures are out of is not known."""
 
     @property
     def mean(self) -> float:
@@ -104,7 +106,7 @@ class RunsSummary:
 
 
 def _row(each: Spread, decimals: int) -> tuple[str, ...]:
-    shown = decimals_of(each.mean, decimals) if each.signature else decimals
+    shown = decimals_of(each.values, decimals, is_of_program=each.is_of_program)
     deviation = "" if each.deviation is None else f"{each.deviation:.{shown}f}"
     figures = (f"{value:.{shown}f}" for value in (each.low, each.high))
     return (each.name, f"{each.mean:.{shown}f}", deviation, *figures)
@@ -126,8 +128,14 @@ def summarise_runs(reports: Sequence[EvaluationReport]) -> RunsSummary:
                 f"run {number} was not scored as run 1 was ({'; '.join(odd)}); "
                 "score every run with the same metrics, tokenization and references"
             )
+    of_programs = {each.name for each in reports[0].scores if each.is_of_program}
     spreads = [
-        Spread(name, signature, tuple(figures[name, signature] for figures in [first, *others]))
+        Spread(
+            name,
+            signature,
+            tuple(figures[name, signature] for figures in [first, *others]),
+            name in of_programs,
+        )
         for name, signature in first
     ]
     return RunsSummary(len(reports), tuple(spreads))

@@ -78,6 +78,8 @@ class Figure:
     signature: str
     higher_is_better: bool
     sentences: int
+    decimals: int = 2
+    """How many it is written with, as every system by this metric is."""
 
     @property
     def mean(self) -> float:
@@ -90,11 +92,6 @@ class Figure:
         if self.p_value is None or self.sentences < FEWEST_SENTENCES:
             return ""
         return next((mark for level, mark in _MARKS if self.p_value < level), "")
-
-    @property
-    def decimals(self) -> int:
-        """How many it is written with."""
-        return decimals_of(self.mean)
 
     def to_text(self) -> str:
         """Write mean, deviation over the seeds, and mark."""
@@ -295,6 +292,8 @@ def _figures(
     """Make the figures of one metric from the draws of sentences of all seeds, one after the other."""
     scored = iter(resampled)
     by_system = [[next(scored) for _ in system.outputs] for system in systems]
+    is_of_program = resampled[0].is_of_program
+    decimals = decimals_of((each.value for each in resampled), is_of_program=is_of_program)
     figures = []
     for place, (system, seeds) in enumerate(zip(systems, by_system, strict=True)):
         name = seeds[0].name
@@ -306,8 +305,9 @@ def _figures(
                 values=tuple(each.value for each in seeds),
                 p_value=_compare_seeds(seeds, by_system[0]) if place > 0 else None,
                 signature=signature,
-                higher_is_better=seeds[0].is_of_program or name not in LOWER_IS_BETTER,
+                higher_is_better=is_of_program or name not in LOWER_IS_BETTER,
                 sentences=len(test_set.references),
+                decimals=decimals,
             )
         )
     return figures

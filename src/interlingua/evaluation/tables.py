@@ -1,6 +1,6 @@
 """One small table, written as plain text, Markdown or LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Table", "decimals_of", "escape_latex"]
@@ -60,9 +60,13 @@ class Table:
         return "\n".join([begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end])
 
 
-def decimals_of(value: float, decimals: int = 2) -> int:
-    """Return with how many decimals a score is written: two more of one out of one, such as COMET's, than out of a hundred."""
-    return decimals + 2 if abs(value) <= 1 else decimals
+def decimals_of(values: Iterable[float], decimals: int = 2, *, is_of_program: bool) -> int:
+    """Return with how many decimals the values of one metric are written.
+
+    Ours are out of a hundred, however small. Those of another program are two more digits long if none is above one, as COMET's are.
+    """
+    is_out_of_one = is_of_program and all(abs(value) <= 1 for value in values)
+    return decimals + 2 if is_out_of_one else decimals
 
 
 def escape_latex(text: str) -> str:

@@ -94,6 +94,32 @@ def test_of_a_program_higher_is_better_whatever_it_is_called() -> None:
     assert found == {"WER": False, "TER": True}
 
 
+class Overlap(Length):
+    name = "overlap"
+
+    def score(
+        self, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
+    ) -> list[float]:
+        return [
+            float(output == reference)
+            for output, reference in zip(outputs, references, strict=True)
+        ]
+
+
+def test_decimals_are_of_the_metric_and_not_of_how_good_a_system_is() -> None:
+    lines = tuple(f"word {n}" for n in range(40))
+    bad = tuple(f"a longer line x{n}" for n in range(40))
+    systems = [SystemOutputs("good", ((lines,),)), SystemOutputs("bad", ((bad,),))]
+    programs = [Length(), Overlap()]
+    test_set = TestSet("t", lines, lines)
+    table = compare_systems(systems, [test_set], ["wer", "bleu"], segment_metrics=programs)
+    shown = {(each.system, each.metric): each.to_text().rstrip("†‡") for each in table.figures}
+    assert shown["good", "WER"] == "0.00"
+    assert shown["bad", "BLEU"] == "0.00"
+    assert [shown[system, "overlap"] for system in ("good", "bad")] == ["1.0000", "0.0000"]
+    assert [shown[system, "TER"] for system in ("good", "bad")] == ["6.75", "16.75"]
+
+
 def make_table(*seeds: int, test_set: str = "t", signature: str = "made") -> SystemsTable:
     """Return a table of one metric and a system for each number of seeds."""
     systems = tuple("abc"[: len(seeds)])
