@@ -219,6 +219,15 @@ def test_white_space_around_a_text_is_nothing(
     assert run(capsys, *words) == "the cat\n"
 
 
+def test_a_suggestion_of_two_lines_is_written_on_one(place: Path, capsys: Capture) -> None:
+    Path("told").mkdir()
+    line = {"q": SOURCE, "s": "the cat\r\nthe dog", "source": "ro", "target": "en"}
+    Path("told", CORRECTIONS).write_text(json.dumps(line) + "\n")
+    told = run(capsys, "translate", "m", SOURCE, "--corrections", "told")
+    assert told == "the cat the dog\n"
+    assert run(capsys, "correct", "m", "--list", "--corrections", "told") == f"{SOURCE}\t{told}"
+
+
 def test_what_cannot_be_used_does_not_hide_what_could(place: Path, capsys: Capture) -> None:
     correct(capsys)
     with Path("m-corrections", CORRECTIONS).open("a") as file:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from interlingua.bulk.parts import Part
+from interlingua.corpus.lines import one_line
 from interlingua.corpus.repairs import repair_line
 from interlingua.decoding.held_model import Precision
 from interlingua.requests.request import TranslateOptions
@@ -99,14 +100,14 @@ class Worker:
             elif self._recipe.form == "scored":
                 yield scored_line(found)
             else:
-                yield found.text.replace("\n", " ")
+                yield one_line(found.text)
 
 
 def scored_line(found: Translation) -> str:
     """Write a translation and its alternatives, best first, as a JSON list of [text, mean log-probability, flags]."""
     candidates = [
         [
-            each.text.replace("\n", " "),
+            one_line(each.text),
             math.fsum(each.log_probabilities) / max(len(each.log_probabilities), 1),
             list(each.flags),
         ]

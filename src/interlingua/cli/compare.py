@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from interlingua.cli.flags import MachineFlags
 from interlingua.cli.marks import note_zero_shot
-from interlingua.cli.streams import note, one_line, open_named, read_aligned, say
+from interlingua.cli.streams import note, open_named, read_aligned, say
+from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import is_there, refuse_to_write_over, spelled_out
 

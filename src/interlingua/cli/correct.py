@@ -14,6 +14,7 @@ from interlingua.corpus.corrections import (
     read_corrections,
     remove_correction,
 )
+from interlingua.corpus.lines import one_cell
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError
 
 __all__ = ["ToldFlags", "correct"]
@@ -132,7 +133,7 @@ def _tell_removed(removed: list[Correction], folder: Path, json: bool) -> None:
         print_json({"removed": latest, "spellings": spellings, "folder": folder})
         return
     also = f" (told in {spellings:,} spellings)" if spellings > 1 else ""
-    say(f"forgotten: {_one_line(latest)}{also}\n")
+    say(f"forgotten: {one_cell(latest)}{also}\n")
 
 
 def _show(found: list[Correction], json: bool) -> None:
@@ -140,11 +141,7 @@ def _show(found: list[Correction], json: bool) -> None:
         print_json([{"source": each.source, "target": each.target} for each in found])
         return
     for each in found:
-        say(f"{_one_line(each.source)}\t{_one_line(each.target)}\n")
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", " ").replace("\t", " ")
+        say(f"{one_cell(each.source)}\t{one_cell(each.target)}\n")
 
 
 def _languages(each: Correction) -> tuple[str, str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from interlingua.checkpoints.model_folder import check_model_folder
 from interlingua.cli.flags import MachineFlags, ScoreFlags, SearchFlags
 from interlingua.cli.marks import note_marks, note_zero_shot
-from interlingua.cli.streams import one_line, open_output, say
+from interlingua.cli.streams import open_output, say
 from interlingua.corpus.languages import language_named
+from interlingua.corpus.lines import one_line
 from interlingua.directions import direction_of_text
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import p_value

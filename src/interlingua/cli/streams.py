@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
 from interlingua.files import refuse_to_write_over, replace_file, temporary_neighbour
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "is_folder",
     "note",
-    "one_line",
     "open_named",
     "open_output",
     "print_json",
@@ -289,11 +289,6 @@ def write_translations(
             write("".join(f"{number} ||| {one_line(x.text)} ||| {x.score:.6f}\n" for x in ranked))
         else:
             write(one_line(best.text) + "\n")
-
-
-def one_line(text: str) -> str:
-    """Put ``text`` on one line, so that the lines of an output match those of its input."""
-    return text.replace("\n", " ")
 
 
 def _ignore(_: int) -> None:

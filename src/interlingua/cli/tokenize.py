@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from interlingua.cli.streams import one_line
 from interlingua.tokenization.foreign import load_any
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.subword_nmt import SubwordNmtTokenizer
@@ -44,6 +43,11 @@ def write_tokens(
         elif ids:
             write(" ".join(map(str, numbers)) + "\n")
         elif isinstance(tokenizer, SubwordNmtTokenizer):
-            write(one_line(tokenizer.apply(line)) + "\n")
+            write(_one_line(tokenizer.apply(line)) + "\n")
         else:
-            write(one_line(" ".join(tokenizer.tokens(numbers))) + "\n")
+            write(_one_line(" ".join(tokenizer.tokens(numbers))) + "\n")
+
+
+def _one_line(tokens: str) -> str:
+    """Replace line feeds only: CR is text to a tokenizer, and may be a token."""
+    return tokens.replace("\n", " ")

@@ -12,10 +12,10 @@ from interlingua.cli.marks import count_flags, note_marks, note_opened
 from interlingua.cli.streams import (
     Write,
     note,
-    one_line,
     open_output,
     write_translations,
 )
+from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError
 from interlingua.evaluation.alignment import format_links
 from interlingua.inspection.alignment import align, choose_alone, some_to_choose_by

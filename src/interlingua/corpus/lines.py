@@ -25,6 +25,8 @@ __all__ = [
     "count_lines",
     "describe_carriage_returns",
     "explain_not_utf8",
+    "one_cell",
+    "one_line",
     "open_bytes",
     "read_blocks",
     "read_chunks",
@@ -46,6 +48,16 @@ _FOREIGN_STARTS = (
     (b"BZh", "is compressed by bzip2; unpack it first: bunzip2"),
     (b"PK\x03\x04", "is a zip archive; unpack it first: unzip"),
 )
+
+
+def one_line(text: str) -> str:
+    """Put ``text`` on one line, so that the lines of an output match those of its input; any line end becomes one space."""
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+
+
+def one_cell(text: str) -> str:
+    """Put ``text`` on one line between tabs."""
+    return one_line(text).replace("\t", " ")
 
 
 def read_lines(path: Path) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from interlingua.corpus.lines import one_cell
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import Resampled, score_draws
 from interlingua.evaluation.metrics import LOWER_IS_BETTER, METRIC_NAMES, score
@@ -94,7 +95,7 @@ class CommandMetric:
     ) -> list[float]:
         """Return one number a sentence; see :class:`SegmentMetric`."""
         rows = zip(sources, outputs, references, strict=True)
-        text = "".join("\t".join(map(_one_cell, row)) + "\n" for row in rows)
+        text = "".join("\t".join(map(one_cell, row)) + "\n" for row in rows)
         written = _run(self._words(), text)
         lines = written.split("\n")[:-1] if written.endswith("\n") else written.split("\n")
         if len(lines) != len(sources):
@@ -154,7 +155,7 @@ class CometScore:
                 names = []
                 for name, lines in (("s", sources), ("t", outputs), ("r", references)):
                     path = Path(folder, f"{name}.txt")
-                    text = "".join(f"{_one_cell(line)}\n" for line in lines)
+                    text = "".join(f"{one_cell(line)}\n" for line in lines)
                     path.write_text(text, encoding="utf-8")
                     names += [f"-{name}", str(path)]
                 written = _run(["comet-score", *names, *self.arguments], "")
@@ -283,7 +284,3 @@ def _number(name: str, text: str) -> float:
     if not math.isfinite(value):
         raise ConfigError(f"{name}: gave {text.strip()[:60]!r} where a number was expected")
     return value
-
-
-def _one_cell(text: str) -> str:
-    return " ".join(text.split("\t")).replace("\n", " ").replace("\r", " ")

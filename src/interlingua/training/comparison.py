@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.config import StartConfig
+from interlingua.corpus.lines import one_line
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import read_parallel
 from interlingua.directions import Direction, in_words
@@ -263,8 +264,7 @@ def _translate(
         if is_told_to_stop():
             return None
         outputs += [
-            " ".join(each.text.split("\n"))
-            for each in translator.translate(sources[start : start + WINDOW])
+            one_line(each.text) for each in translator.translate(sources[start : start + WINDOW])
         ]
     return outputs
 

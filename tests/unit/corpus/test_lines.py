@@ -5,6 +5,8 @@ import pytest
 
 from interlingua.corpus.lines import (
     count_lines,
+    one_cell,
+    one_line,
     read_blocks,
     read_lines,
     read_span,
@@ -126,6 +128,12 @@ def test_an_unpaired_surrogate_is_refused_with_its_place(tmp_path: Path) -> None
 def test_writing_no_lines_gives_an_empty_file(tmp_path: Path) -> None:
     write_lines(tmp_path / "out.en", [])
     assert (tmp_path / "out.en").read_bytes() == b""
+
+
+def test_every_line_end_becomes_one_space() -> None:
+    text = "one\r\ntwo\rthree\nfour\n\nsix\tseven\u2028"
+    assert one_line(text) == "one two three four  six\tseven\u2028"
+    assert one_cell(text) == "one two three four  six seven\u2028"
 
 
 def test_both_sides_are_written_as_they_come(tmp_path: Path) -> None:
