@@ -86,11 +86,6 @@ def run(capsys: Capture, *words: str) -> str:
             ["worse", "better", "--metric-command", "wer=true"],
         ),
         (2, "is for the metric comet", ["worse", "better", "--comet=--gpus 0"]),
-        (
-            2,
-            "are of two languages",
-            ["worse", "better", "--source", "u.en", "--reference", "u.en"],
-        ),
         (2, "2 sources and 1 references", ["worse", "better", "--source", "u.en"]),
     ],
 )

@@ -60,13 +60,15 @@ def compare(
     refuse_to_write_over(
         [*source, *reference, *(path for each in named for path in each.paths)], written
     )
+    from interlingua.corpus.parallel import language_of
     from interlingua.evaluation.external import read_metrics, try_out
     from interlingua.evaluation.systems import compare_systems
 
     metrics, programs = read_metrics(measure.metrics, measure.metric_command, measure.comet)
     test_sets = _read_test_sets(source, reference)
     are_files = not any(path.is_dir() for each in named for path in each.paths)
-    by_name = _language_of(reference) if are_files else None  # a model knows its language
+    # A model knows its language, and files are of one test set.
+    by_name = language_of(reference[0]) if are_files else None
     said = _read_files(named, test_sets, source)
     for each in named:
         each.check_models(to)
@@ -212,23 +214,6 @@ def _outputs(
         for test_set in test_sets
     )
     return outputs, translator.target_lang
-
-
-def _language_of(references: tuple[Path, ...]) -> str | None:
-    """Return the language that the references are of, by their names.
-
-    Raises:
-        ConfigError: they are of several.
-    """
-    from interlingua.corpus.parallel import language_of
-
-    found = {language_of(path): path for path in references}
-    if len(found) > 1:
-        one, other = list(found.values())[:2]
-        raise ConfigError(
-            f"{one} and {other}: are of two languages, by their names; compare test sets of one language"
-        )
-    return next(iter(found))
 
 
 def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:
