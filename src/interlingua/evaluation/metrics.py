@@ -127,8 +127,8 @@ def score_systems(
 
 def bounded(each: Resampled, signature: str, sentences: int) -> Score:
     """Return a score with its 95 % interval; every draw of a single sentence is the same, which bounds nothing."""
-    bounds = each.interval if sentences > 1 else (None, None)
-    return Score(each.name, each.value, signature, *bounds, is_of_program=each.is_of_program)
+    low, high = each.interval if sentences > 1 else (None, None)
+    return Score(each.name, each.value, signature, low, high, each.is_of_program)
 
 
 def corpus_bleu(
