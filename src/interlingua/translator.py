@@ -255,7 +255,7 @@ class Translator:
         self.corrections = RememberedCorrections(
             folder,
             self.tokenizers,
-            (self.source_lang, self.target_lang),
+            Direction(self.source_lang, self.target_lang),
             model_sha256=model_sha256,
             longest=self.max_source_length,
         )

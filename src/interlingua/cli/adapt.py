@@ -111,13 +111,13 @@ def adapt(
 def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     """Return of each source the latest correction that the model can learn, and say how many it cannot."""
     from interlingua.corpus.corrections import every_correction
-    from interlingua.directions import Direction, in_words
+    from interlingua.directions import in_words
     from interlingua.requests.remembering import is_spelled, spelling_of
 
     every, damaged = every_correction(folder)
     if damaged:
         raise CorpusError(damaged[0])
-    told = [each for each in every if Direction(each.source_lang, each.target_lang) in loaded.known]
+    told = [each for each in every if each.direction in loaded.known]
     found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
     if not found:
         raise CorpusError(

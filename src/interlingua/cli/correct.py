@@ -15,6 +15,7 @@ from interlingua.corpus.corrections import (
     remove_correction,
 )
 from interlingua.corpus.lines import one_cell
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError
 
 __all__ = ["ToldFlags", "correct"]
@@ -74,20 +75,20 @@ def correct(
 
     folder = corrections or default_folder(model)
     loaded = load_model_folder(model).chosen(model, to)
-    languages = (loaded.source_lang, loaded.target_lang)
+    direction = Direction(loaded.source_lang, loaded.target_lang)
     spelling = partial(spelling_of, tokenizer=loaded.tokenizers.source)
     if list_:
-        _show([each for each in read_corrections(folder) if _languages(each) == languages], json)
+        _show([each for each in read_corrections(folder) if each.direction == direction], json)
         return
     if remove is not None:
-        _tell_removed(remove_correction(folder, remove, languages, spelling), folder, json)
+        _tell_removed(remove_correction(folder, remove, direction, spelling), folder, json)
         return
     refuse_uncorrectable(
         text_form_of(loaded.model, loaded.tokenizers, loaded.max_length, loaded.source_lang)
     )
     found = []
-    for where, one, other in _read(told, languages):
-        each = Correction(one.strip(), other, *languages)
+    for where, one, other in _read(told, direction):
+        each = Correction(one.strip(), other, direction.source, direction.target)
         try:
             spell(each, loaded.tokenizers, loaded.max_length)
         except InterlinguaError as error:
@@ -104,7 +105,7 @@ def correct(
         say(f'next: interlingua {names} "..."\n')
 
 
-def _read(told: ToldFlags, languages: tuple[str, str]) -> Iterator[tuple[str, str, str]]:
+def _read(told: ToldFlags, direction: Direction) -> Iterator[tuple[str, str, str]]:
     """Yield where each correction was found, its source and its target."""
     if told.source is not None and told.target is not None:
         yield "", told.source, told.target
@@ -113,6 +114,7 @@ def _read(told: ToldFlags, languages: tuple[str, str]) -> Iterator[tuple[str, st
 
     assert told.pairs is not None
     try:
+        languages = (direction.source, direction.target)
         reader = open_pairs(told.pairs, languages, read_columns(told.columns))
         for pair in reader:
             if pair.source.endswith("\r") or pair.target.endswith("\r"):  # two files of lines
@@ -121,7 +123,7 @@ def _read(told: ToldFlags, languages: tuple[str, str]) -> Iterator[tuple[str, st
             yield where, pair.source.removesuffix("\r"), pair.target.removesuffix("\r")
     except CorpusError as error:
         raise CorpusError(
-            f"{error} (the model reads {languages[0]} and writes {languages[1]})"
+            f"{error} (the model reads {direction.source} and writes {direction.target})"
         ) from error
     for remark in reader.remarks():
         note(remark)
@@ -142,7 +144,3 @@ def _show(found: list[Correction], json: bool) -> None:
         return
     for each in found:
         say(f"{one_cell(each.source)}\t{one_cell(each.target)}\n")
-
-
-def _languages(each: Correction) -> tuple[str, str]:
-    return (each.source_lang, each.target_lang)

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from interlingua.directions import Direction
 from interlingua.errors import CorpusError, OutputError
 from interlingua.files import hold_folder, replace_file, sync_folder
 
@@ -51,9 +52,14 @@ class Correction:
     source_lang: str
     target_lang: str
 
-    def place(self, spelling: Callable[[str], Hashable] = str) -> tuple[str, str, Hashable]:
+    @property
+    def direction(self) -> Direction:
+        """From which language into which."""
+        return Direction(self.source_lang, self.target_lang)
+
+    def place(self, spelling: Callable[[str], Hashable] = str) -> tuple[Direction, Hashable]:
         """What there is one correction of; ``spelling`` as :func:`add_corrections` has it."""
-        return (self.source_lang, self.target_lang, spelling(self.source))
+        return (self.direction, spelling(self.source))
 
     def to_json(self) -> str:
         """Write one line, without its end."""
@@ -96,7 +102,7 @@ def read_corrections(folder: Path) -> list[Correction]:
     Raises:
         CorpusError: there is no such folder, or its file is damaged; names the line.
     """
-    found: dict[tuple[str, str, Hashable], Correction] = {}
+    found: dict[tuple[Direction, Hashable], Correction] = {}
     for each in _undamaged(folder):
         found.pop(each.place(), None)
         found[each.place()] = each
@@ -241,7 +247,7 @@ def append_correction(path: Path, correction: Correction, *, most_bytes: int) ->
 def remove_correction(
     folder: Path,
     source: str,
-    languages: tuple[str, str],
+    direction: Direction,
     spelling: Callable[[str], Hashable] = str,
 ) -> list[Correction]:
     """Remove the correction of a source text, in all its spellings, and return what was removed, the latest last.
@@ -251,7 +257,7 @@ def remove_correction(
     Args:
         folder: the corrections.
         source: the text.
-        languages: from which and into which.
+        direction: from which language into which.
         spelling: as :func:`add_corrections` has it.
 
     Raises:
@@ -262,13 +268,13 @@ def remove_correction(
     spelling = _spelled_beforehand(folder, spelling)
     with _held(folder):
         every = _undamaged(folder)
-        own = [each for each in every if (each.source_lang, each.target_lang) == languages]
+        own = [each for each in every if each.direction == direction]
         wanted = spelling(source)
         removed = [each for each in own if spelling(each.source) == wanted]
         removed = removed or [each for each in own if each.source.split() == source.split()]
         if not removed:
             raise CorpusError(
-                f"{folder}: holds no correction of this text from {languages[0]} to {languages[1]}; "
+                f"{folder}: holds no correction of this text from {direction.source} to {direction.target}; "
                 "--list shows those that there are"
             )
         gone = set(removed)

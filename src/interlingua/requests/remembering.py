@@ -28,6 +28,7 @@ from interlingua.corpus.corrections import (
 from interlingua.decoding.batches import in_batches
 from interlingua.decoding.neighbours import Example, NeighbourMemory
 from interlingua.decoding.protocol import HiddenModel
+from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError, InterlinguaError, OutputError
 from interlingua.files import replace_file, spelled_out
 from interlingua.requests.text_forms import Sources
@@ -146,7 +147,7 @@ class RememberedCorrections:
         folder: the corrections.
         tokenizers: of the model; one that truecases its sources is told of those that were corrected, and leaves them their capitals,
             else a correction in capitals and one in small letters would be of one text.
-        languages: which it translates from and to.
+        direction: from which language into which it translates.
         model_sha256: of its weights.
         longest: ids that it reads or writes at most, the end symbol included.
 
@@ -157,12 +158,12 @@ class RememberedCorrections:
         self,
         folder: Path,
         tokenizers: TokenizerPair,
-        languages: tuple[str, str],
+        direction: Direction,
         *,
         model_sha256: str,
         longest: int,
     ) -> None:
-        self.folder, self.tokenizers, self.languages = Path(folder), tokenizers, languages
+        self.folder, self.tokenizers, self.direction = Path(folder), tokenizers, direction
         self.model_sha256, self.longest = model_sha256, longest
         self.memory = NeighbourMemory()
         self._file = FollowedCorrections(self.folder)
@@ -178,7 +179,7 @@ class RememberedCorrections:
         """How many came or went since the cache was written."""
         self._seen: tuple[int, ...] | None = None
         self._refreshing = Lock()
-        self._cache = self.folder / f"memory.{'-'.join(languages)}.safetensors"
+        self._cache = self.folder / f"memory.{direction.source}-{direction.target}.safetensors"
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -193,10 +194,9 @@ class RememberedCorrections:
         """
         every, _ = every_correction(self.folder)
         if every and not self._own(every):
-            one, other = self.languages
             raise CorpusError(
                 f"{self.folder}: its corrections are from {every[0].source_lang} to {every[0].target_lang}, and the "
-                f"model translates from {one} to {other}; give the corrections of this model"
+                f"model translates from {self.direction.source} to {self.direction.target}; give the corrections of this model"
             )
 
     def told(self, source: Sequence[int], target: Sequence[int] | None = None) -> str | None:
@@ -331,9 +331,7 @@ class RememberedCorrections:
         return (found.st_mtime_ns, found.st_size, found.st_ino)
 
     def _own(self, corrections: Sequence[Correction]) -> list[Correction]:
-        return [
-            each for each in corrections if (each.source_lang, each.target_lang) == self.languages
-        ]
+        return [each for each in corrections if each.direction == self.direction]
 
     def _spell(
         self, corrections: Sequence[Correction], *, anew: bool

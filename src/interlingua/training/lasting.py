@@ -216,7 +216,7 @@ def _untested(
     held = zip(old.held_sources, old.held_targets, strict=True)
     tested = {(language_of(source), language_of(target)) for source, target in held}
     untested = [each for each in known if (each.source, each.target) not in tested]
-    corrected = {Direction(each.source_lang, each.target_lang) for each in corrections}
+    corrected = {each.direction for each in corrections}
     if refused := [each for each in untested if each in corrected]:
         raise ConfigError(
             f"there are corrections of {in_words(refused)}, and no such text is held out, so that nothing could tell whether an adapter loses "
@@ -318,7 +318,7 @@ def _write_corrections(
     """Write those of each direction into two files of their own in the folder ``text``."""
     found: dict[Direction, list[Correction]] = {}
     for each in corrections:
-        found.setdefault(Direction(each.source_lang, each.target_lang), []).append(each)
+        found.setdefault(each.direction, []).append(each)
     files = {}
     for number, (direction, some) in enumerate(found.items(), start=1):
         files[direction] = (

@@ -20,6 +20,7 @@ from interlingua.corpus.corrections import (
     read_corrections,
     remove_correction,
 )
+from interlingua.directions import Direction
 from interlingua.errors import CorpusError
 
 
@@ -40,7 +41,7 @@ def test_what_is_appended_while_others_add_and_remove_is_not_lost(tmp_path: Path
     suggesting.start()
     for number in range(60):
         add_corrections(tmp_path, [of(f"added {number}"), of("passing")])
-        remove_correction(tmp_path, "passing", ("en", "de"))
+        remove_correction(tmp_path, "passing", Direction("en", "de"))
     suggesting.join()
     expected = {
         "first",
@@ -62,7 +63,7 @@ def test_nobody_waits_for_the_file_while_sources_are_spelled(tmp_path: Path) -> 
 
     assert add_corrections(tmp_path, [of("second"), of("third")], spell) == (1, 1)
     assert sorted(spelled) == ["first", "second", "third"]
-    assert remove_correction(tmp_path, "second", ("en", "de"), spell) == [of("second")]
+    assert remove_correction(tmp_path, "second", Direction("en", "de"), spell) == [of("second")]
 
 
 def test_a_line_without_its_end_spoils_nothing_that_follows(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_a_file_that_was_changed_and_grew_is_read_whole(tmp_path: Path) -> None:
     changed = path.read_text().replace("one", "eno") + of("three").to_json() + "\n"
     path.write_text(changed)
     assert follows.read() == ([of("eno"), of("two"), of("three")], True)
-    remove_correction(tmp_path, "eno", ("en", "de"))
+    remove_correction(tmp_path, "eno", Direction("en", "de"))
     assert follows.read() == ([of("two"), of("three")], True)
     path.unlink()
     assert follows.read() == ([], True)

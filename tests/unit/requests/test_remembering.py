@@ -14,6 +14,7 @@ from interlingua.corpus.corrections import (
     append_correction,
     remove_correction,
 )
+from interlingua.directions import Direction
 from interlingua.errors import CorpusError, ModelError
 from interlingua.requests import remembering
 from interlingua.requests.remembering import RememberedCorrections, spelling_of
@@ -34,7 +35,7 @@ def loaded() -> LoadedModel:
 def follow(loaded: LoadedModel, tmp_path: Path) -> Callable[[], RememberedCorrections]:
     def make() -> RememberedCorrections:
         return RememberedCorrections(
-            tmp_path, loaded.tokenizers, ("ro", "en"), model_sha256="sha", longest=32
+            tmp_path, loaded.tokenizers, Direction("ro", "en"), model_sha256="sha", longest=32
         )
 
     return make
@@ -73,7 +74,7 @@ def test_each_correction_is_spelled_once(
     for each in every:
         append(tmp_path, each)
         memory.refresh(lambda: loaded.model, CPU)
-    remove_correction(tmp_path, SOURCES[1], ("ro", "en"))  # which writes the file anew
+    remove_correction(tmp_path, SOURCES[1], Direction("ro", "en"))  # which writes the file anew
     memory.refresh(lambda: loaded.model, CPU)
     assert spelled == every
     assert len(memory.memory.examples) == 2
