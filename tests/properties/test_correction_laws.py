@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from random_models import SHAPES, random_model
 
 from interlingua.corpus.corrections import Correction, add_corrections
-from interlingua.requests.remembering import is_spelled
+from interlingua.requests.remembering import Spelled, try_to_spell
 from interlingua.translator import Translator
 
 WORDS = [
@@ -77,7 +77,9 @@ def test_a_repeat_is_right_and_what_is_like_none_is_as_before(
     follows.corrections = None
     before = follows.translate(others, **options)
     told = [Correction(source, target, "ro", "en") for source, target in corrected.items()]
-    told = [each for each in told if is_spelled(each, follows.tokenizers, 16)]
+    told = [
+        each for each in told if isinstance(try_to_spell(each, follows.tokenizers, 16), Spelled)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         add_corrections(Path(folder), told)
         follows.remember(Path(folder), "sha")

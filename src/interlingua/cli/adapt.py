@@ -112,13 +112,14 @@ def _usable(folder: Path, loaded: "LoadedModel") -> "list[Correction]":
     """Return of each source the latest correction that the model can learn, and say how many it cannot."""
     from interlingua.corpus.corrections import every_correction
     from interlingua.directions import in_words
-    from interlingua.requests.remembering import is_spelled, spelling_of
+    from interlingua.requests.remembering import Spelled, spelling_of, try_to_spell
 
     every, damaged = every_correction(folder)
     if damaged:
         raise CorpusError(damaged[0])
     told = [each for each in every if each.direction in loaded.known]
-    found = [each for each in told if is_spelled(each, loaded.tokenizers, loaded.max_length)]
+    tried = [try_to_spell(each, loaded.tokenizers, loaded.max_length) for each in told]
+    found = [each for each, made in zip(told, tried, strict=True) if isinstance(made, Spelled)]
     if not found:
         raise CorpusError(
             f"{folder}: holds no correction of {in_words(loaded.known)} that can be learnt; add some with interlingua correct"

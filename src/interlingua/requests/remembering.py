@@ -40,10 +40,10 @@ __all__ = [
     "RememberedCorrections",
     "Spelled",
     "default_folder",
-    "is_spelled",
     "refuse_uncorrectable",
     "spell",
     "spelling_of",
+    "try_to_spell",
 ]
 
 BATCH_TOKENS = 4096
@@ -131,13 +131,12 @@ def spelling_of(source: str, tokenizer: Tokenizer) -> Hashable:
     return source if tokenizer.unknown_id in ids or not ids else tuple(ids)
 
 
-def is_spelled(correction: Correction, tokenizers: TokenizerPair, longest: int) -> bool:
-    """Tell whether a correction can be used; see :func:`spell`."""
+def try_to_spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Spelled | str:
+    """Return a correction in ids, or why it cannot be used; see :func:`spell`."""
     try:
-        spell(correction, tokenizers, longest)
-    except InterlinguaError:
-        return False
-    return True
+        return spell(correction, tokenizers, longest)
+    except InterlinguaError as error:
+        return str(error)
 
 
 class RememberedCorrections:
@@ -349,6 +348,7 @@ class RememberedCorrections:
             self._forgotten = 0
         else:
             corrections = [*self._spelled, *corrections]
+        tokenizers = plain_sources(self.tokenizers)
         spelled: dict[Correction, Spelled | str] = {}
         used: set[str] = set()
         for place, each in enumerate(reversed(corrections)):
@@ -357,7 +357,8 @@ class RememberedCorrections:
                 self._forgotten += len(older - used)
                 break
             if each.source not in used:
-                spelled[each] = made = self._spelled.get(each) or self._try_to_spell(each)
+                made = self._spelled.get(each) or try_to_spell(each, tokenizers, self.longest)
+                spelled[each] = made
                 if isinstance(made, Spelled):
                     used.add(each.source)
         self._spelled = dict(reversed(spelled.items()))
@@ -369,13 +370,6 @@ class RememberedCorrections:
         unused = [made for made in self._spelled.values() if isinstance(made, str)]
         unused += [f"only the latest {MOST_REMEMBERED:,} are remembered"] * self._forgotten
         return found, tuple(unused)
-
-    def _try_to_spell(self, correction: Correction) -> Spelled | str:
-        """Return a correction in ids, or why it cannot be used."""
-        try:
-            return spell(correction, plain_sources(self.tokenizers), self.longest)
-        except InterlinguaError as error:
-            return str(error)
 
     def _compute(
         self, spelled: Sequence[Spelled], model: Any, device: torch.device
