@@ -277,18 +277,19 @@ def _forgets(differences: Sequence[Difference]) -> bool:
 def _choose_share(
     work: _Work, differences: tuple[Difference, ...]
 ) -> tuple[float, tuple[Difference, ...]]:
-    """Return how much of the adapter may be kept, and what changes with it: all, or the largest share that does not seem to forget.
+    """Return how much of the adapter is kept, and what changes with it: all, or the largest share that does not seem to forget.
 
-    Where all seem to, it is the smallest. Whether that is kept, :func:`_fault_of` decides: no larger share is, because this one has
-    learnt too little.
+    Where that has learnt nothing, a larger one is taken whose loss may well be chance.
     """
-    share = 1.0
-    for smaller in _SHARES:
+    tried = [(1.0, differences)]
+    for share in _SHARES:
         if not _forgets(differences):
             break
-        work.say(f"{share:.0%} of the adapter seems to forget; trying {smaller:.0%}")
-        share, differences = smaller, _compare_share(work, smaller)
-    return share, differences
+        work.say(f"{tried[-1][0]:.0%} of the adapter seems to forget; trying {share:.0%}")
+        differences = _compare_share(work, share)
+        tried.append((share, differences))
+    good = [each for each in tried if _fault_of(each[1]) is None]
+    return good[-1] if good else tried[-1]
 
 
 def _compare_share(work: _Work, share: float) -> tuple[Difference, ...]:
