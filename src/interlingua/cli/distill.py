@@ -135,9 +135,10 @@ def distill(
         return
     if genuine and written.dropped.get(HELD_OUT):  # else they would be learnt after all
         genuine = sides_in(output, GENUINE, *languages)
-        pairs = write_genuine(job, *genuine)
+        write_genuine(job, *genuine)
+        left = written.lines - written.dropped[HELD_OUT]
         note(
-            f"{genuine[0]} and {genuine[1]}: the {pairs:,} pairs of {source} that are not held out, for the student"
+            f"{genuine[0]} and {genuine[1]}: the {left:,} pairs of {source} that are not held out, for the student"
         )
         config = _student(job, genuine, languages, how, valid, width, output)
     saved = save_run(config, output / CONFIG)

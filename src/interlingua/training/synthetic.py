@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlingua.corpus.cleaning import CleaningJob, clean_corpus
-from interlingua.corpus.lines import read_blocks
+from interlingua.corpus.lines import read_blocks, write_sides
 from interlingua.corpus.packed import PackedFile, is_packed
 from interlingua.corpus.pair_rules import normalise
+from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.plain_sides import PlainSides
 from interlingua.corpus.repairs import repair_line
 from interlingua.corpus.word_noise import WordNoise
@@ -173,22 +174,19 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
     )
 
 
-def write_genuine(job: SyntheticCorpus, source: Path, target: Path) -> int:
-    """Write the text and its reference without what is held out; return how many pairs are left.
+def write_genuine(job: SyntheticCorpus, source: Path, target: Path) -> None:
+    """Write the text and its reference without what is held out.
 
     Raises:
         OutputError: something cannot be written.
     """
     assert job.reference is not None
-    held_out, pairs = _held_out(job.held_out), 0
-    with replace_file(source) as sources, replace_file(target) as targets:
-        for line, reference in _in_step([job.text, job.reference]):
-            if _plain(line) in held_out:
-                continue
-            sources.write(line.encode("utf-8") + b"\n")
-            targets.write(reference.encode("utf-8") + b"\n")
-            pairs += 1
-    return pairs
+    held_out = _held_out(job.held_out)
+    pairs = (
+        SentencePair(line, reference, number)
+        for number, (line, reference) in enumerate(_in_step([job.text, job.reference]), start=1)
+    )
+    write_sides((source, target), (pair for pair in pairs if _plain(pair.source) not in held_out))
 
 
 def _in_words(dropped: Counter[str]) -> str:
