@@ -236,9 +236,8 @@ def append_correction(path: Path, correction: Correction, *, most_bytes: int) ->
             if size == 0:
                 sync_folder(path.resolve().parent)
         except OSError:
-            with suppress(
-                OSError
-            ):  # half a line would spoil the file for whoever reads it strictly
+            # Half a line would spoil the file for whoever reads it strictly.
+            with suppress(OSError):
                 file.truncate(size)
             raise
     return True

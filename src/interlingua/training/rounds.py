@@ -142,9 +142,8 @@ def seconds_of_trainings(
         planned = plan(config).seconds
     if config.training.steps is not None:
         return [planned] * len(sides)
-    pairs = count_pairs(
-        sides[0].source, sides[0].target
-    )  # so many epochs: each pair takes its time
+    # So many epochs: each pair takes its time.
+    pairs = count_pairs(sides[0].source, sides[0].target)
     return [planned * (pairs + number) / max(1, pairs + written) for number in synthetic]
 
 
