@@ -16,7 +16,8 @@ from interlingua.bulk.worker import Worker
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import main, synthetic
+from interlingua.cli import iterations, main
+from interlingua.cli.bulk import Cost
 from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
@@ -474,7 +475,7 @@ def test_the_cost_of_rounds_is_that_of_the_mixture(
     assert planned[0].corpus.tags == ("", "<bt>")
     assert not Path("more").exists()
     monkeypatch.setattr(in_turn, "plan", lambda _: SimpleNamespace(seconds=3_600))
-    monkeypatch.setattr(synthetic, "measure_cost", lambda *_: synthetic.Cost(80, 0.0, 64, 0.0))
+    monkeypatch.setattr(iterations, "measure_cost", lambda *_: Cost(80, 0.0, 64, 0.0))
     Path("mono.reverse").write_text("".join(f"{line[::-1]}\n" for line in LINES * 100))
     # Of these 8,000 lines an epoch has three for each genuine pair, by a weight of two digits.
     turns = re.sub(r"--training.(minutes|steps) \S+", "", TURNS)

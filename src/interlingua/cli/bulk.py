@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from interlingua.bulk.parts import FileJob, Part, find_files, only_one
@@ -18,9 +20,13 @@ from interlingua.cli.streams import note, progress_bar
 from interlingua.corpus.corrections import every_correction
 from interlingua.errors import ConfigError
 from interlingua.requests.confidence import CALIBRATION
+from interlingua.training.progress import in_words as duration
 from interlingua.translator import Translator
 
-__all__ = ["translate_files", "waiting_parts"]
+__all__ = ["Cost", "measure_cost", "translate_files", "waiting_parts"]
+
+SAMPLE_LINES = 64
+"""Lines that are translated to tell how long all will take."""
 
 
 def translate_files(
@@ -71,6 +77,39 @@ def waiting_parts(source: Path, output: Path, recipe: Recipe, part_lines: int) -
     """
     asked, earlier = _fingerprints(recipe)
     return FileJob(source, output, asked, part_lines, earlier).waiting()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How long it takes to translate a text, found out by some of its lines."""
+
+    lines: int
+    seconds: float
+    sampled: int
+    sample_seconds: float
+
+    def in_words(self) -> str:
+        """Tell it to a person."""
+        return (
+            f"{self.lines:,} lines to translate, about {duration(self.seconds)} "
+            f"({self.sampled} of them took {self.sample_seconds:.1f} s)"
+        )
+
+
+def measure_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> Cost:
+    """Translate a few lines from all over the text, and reckon how long all will take."""
+    parts = [waiting[place * len(waiting) // 4] for place in range(4)]
+    lines = [line for part in dict.fromkeys(parts) for line in part.read()]
+    most = min(SAMPLE_LINES, len(lines))
+    spread = [lines[place * len(lines) // most] for place in range(most)]
+    sample = [line for line in spread if line.strip()]
+    started = time.monotonic()
+    translator.translate(sample, **recipe.options)
+    seconds = time.monotonic() - started
+    taken = sum(len(line.encode("utf-8")) + 1 for line in sample)
+    whole = sum(part.end - part.start for part in waiting)
+    number = sum(part.num_lines for part in waiting)
+    return Cost(number, seconds * whole / max(taken, 1), len(sample), seconds)
 
 
 def _work(

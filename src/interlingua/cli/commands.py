@@ -12,7 +12,8 @@ from typing import Literal
 
 from interlingua.cli.ablate import ablate
 from interlingua.cli.adapt import adapt
-from interlingua.cli.back_translate import BackFlags, back_translate
+from interlingua.cli.back_flags import BackFlags
+from interlingua.cli.back_translate import back_translate
 from interlingua.cli.calibrate import calibrate
 from interlingua.cli.clean import clean
 from interlingua.cli.compare import MeasureFlags, compare

@@ -4,16 +4,14 @@ import hashlib
 import json
 import re
 import shlex
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from interlingua.bulk.parts import Part
 from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.checkpoints.model_folder import find_model_folder
-from interlingua.cli.bulk import translate_files, waiting_parts
+from interlingua.cli.bulk import Cost, measure_cost, translate_files, waiting_parts
 from interlingua.cli.flags import MachineFlags, SearchFlags, ShowFlags, SyntheticFlags
 from interlingua.cli.streams import note, print_json
 from interlingua.config import RunConfig
@@ -29,7 +27,6 @@ from interlingua.directions import in_words as trained
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import write_text
 from interlingua.requests.request import TranslateOptions
-from interlingua.training.progress import in_words as duration
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.synthetic import SyntheticCorpus, Written, write_synthetic
 from interlingua.translator import Translator
@@ -42,7 +39,6 @@ __all__ = [
     "in_words",
     "languages_of",
     "make_corpus",
-    "measure_cost",
     "open_for",
     "recipe_of",
     "refuse_damaged",
@@ -59,8 +55,6 @@ __all__ = [
 
 TRANSLATED, REPORT, RUN = "translated", "report.json", "run"
 BLOCK_LINES = 10_000
-SAMPLE_LINES = 64
-"""Lines that are translated to tell how long all will take."""
 SEARCHED = ("beam_size", "length_penalty", "batch_tokens")
 """Flags of a search that are options of a translation; its arithmetic is chosen when the model is opened."""
 
@@ -337,39 +331,6 @@ def make_corpus(
     shown = ShowFlags(part_lines=flags.part_lines)
     translate_files(str(job.text), str(folder), recipe, shown, translator)
     return write_synthetic(job)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """How long it takes to translate a text, found out by some of its lines."""
-
-    lines: int
-    seconds: float
-    sampled: int
-    sample_seconds: float
-
-    def in_words(self) -> str:
-        """Tell it to a person."""
-        return (
-            f"{self.lines:,} lines to translate, about {duration(self.seconds)} "
-            f"({self.sampled} of them took {self.sample_seconds:.1f} s)"
-        )
-
-
-def measure_cost(waiting: Sequence[Part], recipe: Recipe, translator: Translator) -> Cost:
-    """Translate a few lines from all over the text, and reckon how long all will take."""
-    parts = [waiting[place * len(waiting) // 4] for place in range(4)]
-    lines = [line for part in dict.fromkeys(parts) for line in part.read()]
-    most = min(SAMPLE_LINES, len(lines))
-    spread = [lines[place * len(lines) // most] for place in range(most)]
-    sample = [line for line in spread if line.strip()]
-    started = time.monotonic()
-    translator.translate(sample, **recipe.options)
-    seconds = time.monotonic() - started
-    taken = sum(len(line.encode("utf-8")) + 1 for line in sample)
-    whole = sum(part.end - part.start for part in waiting)
-    number = sum(part.num_lines for part in waiting)
-    return Cost(number, seconds * whole / max(taken, 1), len(sample), seconds)
 
 
 def in_words(written: Written, job: SyntheticCorpus) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 import interlingua
 from interlingua.cli import commands, streams
-from interlingua.cli.back_translate import BackFlags
+from interlingua.cli.back_flags import BackFlags
 from interlingua.cli.flags import RunFlags, SearchFlags, spell_out
 from interlingua.cli.marks import note_marks
 from interlingua.cli.streams import (
