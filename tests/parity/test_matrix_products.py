@@ -67,6 +67,10 @@ def test_sums_over_tokens_are_those_of_torch(
         close = 5e-3
     most = close * wanted.abs().max().item() + close * tokens**0.5
     torch.testing.assert_close(found.double(), wanted, atol=most, rtol=close)
+    before = torch.randn(rows, columns).to(found.dtype)
+    into = before.clone()
+    assert product_over_rows(a, b, into) is into
+    torch.testing.assert_close(into, before + found, atol=most, rtol=close)
 
 
 def test_what_lies_in_no_order_of_ours_is_multiplied_too() -> None:

@@ -41,14 +41,23 @@ def product(a: Float[Tensor, "N K"], b: Float[Tensor, "K M"]) -> Float[Tensor, "
     return a @ b
 
 
-def product_over_rows(a: Float[Tensor, "K N"], b: Float[Tensor, "K M"]) -> Float[Tensor, "N M"]:
-    """Return ``a.T @ b`` without a gradient, in single precision at least: the gradient of a weight, summed over tokens."""
+def product_over_rows(
+    a: Float[Tensor, "K N"], b: Float[Tensor, "K M"], into: Float[Tensor, "N M"] | None = None
+) -> Float[Tensor, "N M"]:
+    """Return ``a.T @ b`` without a gradient, in single precision at least: the gradient of a weight, summed over tokens.
+
+    It is added to what ``into`` holds, if that is given, which is what comes out then.
+    """
     ours = a.dtype is torch.bfloat16 and a.device.type == "cpu" and a.numel() and _has_pairs()
     if ours and a.is_contiguous() and b.is_contiguous():
-        out = a.new_empty(a.size(1), b.size(1), dtype=torch.float32)
-        native.function("product_over_rows", torch.bfloat16)(*out.shape, len(a), a, b, out)
+        out = a.new_empty(a.size(1), b.size(1), dtype=torch.float32) if into is None else into
+        sizes = *out.shape, len(a)
+        native.function("product_over_rows", torch.bfloat16)(
+            *sizes, a, b, out, int(into is not None)
+        )
         return out
-    return product(a.T, b).to(torch.promote_types(a.dtype, torch.float32))
+    found = product(a.T, b).to(torch.promote_types(a.dtype, torch.float32))
+    return found if into is None else into.add_(found)
 
 
 def _onednn(a: Tensor, b: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ _SIGNATURES = {
     "cross_entropy": "ll" + "pp" + "f" + "i" + "p" + "i",
     "r_drop": "ll" + "ppp" + "ff" + "i" + "p" + "i",
     "product": "lll" + "pp" + "i" + "p" + "i",  # in bfloat16 only, and not on every processor
-    "product_over_rows": "lll" + "pp" + "p" + "i",
+    "product_over_rows": "lll" + "pp" + "pi" + "i",
 }
 _TYPES = {
     "p": ctypes.c_void_p,

@@ -111,8 +111,7 @@ class _Projected(torch.autograd.Function):
             if grad_x is None:
                 continue
             grad_x[:, piece] = product(grad, words).view_as(grad_x[:, piece])
-            into_words = product_over_rows(grad, part)
-            grad_words = into_words if grad_words is None else grad_words.add_(into_words)
+            grad_words = product_over_rows(grad, part, into=grad_words)
         if wanted and grad_words is None:  # no tokens
             grad_words = torch.zeros_like(words, dtype=exact)
         ctx.save_for_backward(grad_x, grad_words)

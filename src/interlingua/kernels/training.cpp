@@ -432,12 +432,12 @@ EXPORT(bf16, bf16)
 // out (rows, outputs) = a (rows, inputs) times b, which lies (inputs, outputs) if `across`, and else (outputs, inputs); `inputs` is even.
 int product_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, int across, uint16_t *out, int threads) {
     const training::Factor left = {a, inputs, false}, right = {b, across ? outputs : inputs, across != 0};
-    GUARDED(training::product(rows, outputs, inputs, left, right, out, threads))
+    GUARDED(training::product(rows, outputs, inputs, left, right, out, false, threads))
 }
-// out (rows, outputs) = a (inputs, rows), turned over, times b (inputs, outputs)
-int product_over_rows_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, float *out, int threads) {
+// out (rows, outputs) = a (inputs, rows), turned over, times b (inputs, outputs), or with `add` that and what `out` held
+int product_over_rows_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, float *out, int add, int threads) {
     const training::Factor left = {a, rows, true}, right = {b, outputs, true};
-    GUARDED(training::product(rows, outputs, inputs, left, right, out, threads))
+    GUARDED(training::product(rows, outputs, inputs, left, right, out, add != 0, threads))
 }
 #endif
 }

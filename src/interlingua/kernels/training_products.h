@@ -27,6 +27,7 @@ constexpr int64_t PANEL = 32;
 constexpr int64_t MOST_ROWS = 14;  // 28 sums, two of the panel and one of the rows in 32 registers
 constexpr int64_t CLOSE = 384 * 1024;  // bytes of packed rows, which stay in a core's own cache while all panels pass by
 constexpr int64_t SHARED = 2 << 20;    // bytes of packed panels, which every core reads
+constexpr int64_t APART = 64;          // bytes between two panels or blocks: without them all begin in one place of a cache, and drive each other out
 constexpr int64_t DEEP = 512;          // terms that are summed at once where the result is float, and can be added to
 
 class Room {
@@ -95,6 +96,8 @@ inline void pack_panels(const Factor &b, int64_t outputs, int64_t begin, int64_t
         for (int64_t g = 0; g < groups; ++g)
             for (int64_t n = 0; n < whole; n += 16) {
                 const uint16_t *row = b.at(n, begin + 2 * g), *next = 2 * g + 1 < inputs ? row + b.stride : nullptr;
+                __builtin_prefetch(row + 8 * b.stride);
+                __builtin_prefetch(row + 9 * b.stride);
                 _mm512_storeu_si512(panels + n / PANEL * step + (g * PANEL + n % PANEL) * 4,
                                     n < outputs ? alternate(row, next, outputs - n) : _mm512_setzero_si512());
             }
@@ -187,15 +190,16 @@ inline Coming coming(const Factor &a, int64_t row, int64_t rows, int64_t input, 
     return a.across ? Coming{a.at(row, input), a.stride, inputs, rows} : Coming{a.at(row, input), a.stride, rows, inputs};
 }
 
-// out (rows, outputs): the sum over `inputs` of a's times b's. Only what is float can be summed in several steps.
+// out (rows, outputs): the sum over `inputs` of a's times b's, or with `add` that and what `out` held. Only what is float can be summed in
+// several steps, or added to.
 template <class Out>
-void product(int64_t rows, int64_t outputs, int64_t inputs, const Factor &a, const Factor &b, Out *out, int threads) {
+void product(int64_t rows, int64_t outputs, int64_t inputs, const Factor &a, const Factor &b, Out *out, bool add, int threads) {
     constexpr bool STEPS = sizeof(Out) == 4;
     const int64_t panels = (outputs + PANEL - 1) / PANEL;
     const int64_t slab = STEPS ? std::min(inputs, std::max(DEEP, SHARED / (panels * PANEL * 2) / DEEP * DEEP)) : inputs;
     const int64_t depth = STEPS ? std::min(DEEP, slab) : inputs, most_groups = (depth + 1) / 2;
     const int64_t most = std::max<int64_t>(1, CLOSE / (4 * most_groups) / MOST_ROWS) * MOST_ROWS;  // rows that are packed at once
-    const int64_t panel_step = (slab + 1) / 2 * 4 * PANEL, block_step = MOST_ROWS * most_groups;
+    const int64_t panel_step = (slab + 1) / 2 * 4 * PANEL + APART, block_step = MOST_ROWS * most_groups + APART / 4;
     const int64_t blocks_room = (most / MOST_ROWS * block_step * 4 + 127) / 64 * 64;  // whole lanes may be written at the end
     Room panels_room(panels * panel_step), rows_room(threads * blocks_room);
 #pragma omp parallel num_threads(threads)
@@ -223,7 +227,7 @@ void product(int64_t rows, int64_t outputs, int64_t inputs, const Factor &a, con
                         then.fetch(i, panels * blocks.count);
                         tile_of<Out>(blocks.size(k), packed + k * block_step, panels_room.start + p * panel_step + from * 2 * PANEL,
                                      (here + 1) / 2, out + (row + blocks.start(k)) * outputs + p * PANEL, outputs,
-                                     std::min(PANEL, outputs - p * PANEL), base + from > 0);
+                                     std::min(PANEL, outputs - p * PANEL), add || base + from > 0);
                     }
                 }
             }
