@@ -59,17 +59,17 @@ def _contradictions_in_corpus(corpus: CorpusConfig) -> Iterator[tuple[str, str]]
             )
     if len(corpus.columns) == 1:
         yield ("corpus.columns", "corpus.columns has one name; give two, that of the source first")
-    for name, what in (
-        ("weights", "number"),
-        ("tags", "symbol"),
-        ("directions", "pair of languages"),
+    for name, what, several in (
+        ("weights", "number", "numbers"),
+        ("tags", "symbol", "symbols"),
+        ("directions", "pair of languages", "pairs of languages"),
     ):
         given_for, files = len(getattr(corpus, name)), len(corpus.source) + len(corpus.pairs)
         if given_for not in (0, files):
             of = "corpus.source and corpus.pairs" if corpus.pairs else "corpus.source"
             yield (
                 f"corpus.{name}",
-                f"corpus.{name} has {given_for} {what}{'s' * (given_for != 1)} and {of} "
+                f"corpus.{name} has {given_for} {what if given_for == 1 else several} and {of} "
                 f"{files} file{'s' * (files != 1)}; give one {what} for each file",
             )
     yield from _contradictions_in_noise(corpus)

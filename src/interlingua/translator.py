@@ -182,7 +182,8 @@ class Translator:
         if corrections is not None:
             sha256 = weights_sha256(Path(path), Path(adapter) if adapter is not None else None)
             read_corrections(Path(corrections))  # names a damaged line, which a server passes over
-            translator.remember(Path(corrections), sha256).check_languages()
+            remembered = translator.remember(Path(corrections), sha256)
+            remembered.check_languages(translator.directions)
             translator.refresh_corrections()
         if translator.compiled is not None and adapter is None:
             translator._held.let_go(

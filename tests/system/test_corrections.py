@@ -247,12 +247,12 @@ def test_a_folder_of_files_has_the_corrections_that_it_was_begun_with(
     words = ("translate", "m", "--input", "in", "--output", "out")
     run(capsys, *words)
     correct(capsys)
-    refused(capsys, 2, "corrections are one", *words, "--corrections", "m-corrections")
+    refused(capsys, 2, "option or corrections than now", *words, "--corrections", "m-corrections")
     words = (*words[:-1], "other", "--corrections", "m-corrections")
     run(capsys, *words)
     assert Path("other/in.ro").read_text().splitlines()[0] == TARGET
     correct(capsys, SOURCES[1], "the dog!")
-    refused(capsys, 2, "corrections are one", *words)
+    refused(capsys, 2, "option or corrections than now", *words)
 
 
 def test_many_come_from_a_file_the_later_counts_and_one_is_forgotten(
@@ -330,6 +330,18 @@ def test_a_text_in_capitals_is_corrected_apart_from_one_in_small_letters(
     run(capsys, "correct", "m", "--remove", quiet)
     plain = run(capsys, "translate", "m", quiet)
     assert run(capsys, *translate) == f"{plain}the dog!\n"
+
+
+def test_capitals_are_read_in_the_letters_that_were_corrected(place: Path, capsys: Capture) -> None:
+    sources = ["Pisica doarme în grădina noastră.", "pisica DOARME în Grădina noastră!"]
+    for number, source in enumerate(sources):
+        correct(capsys, source, f"the cat {number}")
+    typed = [*map(str.upper, sources), "Pisica Doarme În Grădina Noastră."]
+    out = run(capsys, "translate", "m", *typed, "--corrections", "m-corrections")
+    assert out == "the cat 0\nthe cat 1\nthe cat 0\n"
+    run(capsys, "correct", "m", "--remove", sources[0])
+    plain = run(capsys, "translate", "m", typed[0])
+    assert run(capsys, "translate", "m", typed[0], "--corrections", "m-corrections") == plain
 
 
 def test_who_appends_to_the_file_still_can_when_it_was_replaced(

@@ -117,7 +117,18 @@ def test_it_goes_on_where_it_was_stopped_and_filters_anew(
     assert len(fewer) <= 40
     assert fewer < set(pairs.splitlines())
     assert main([*BACK.split(), "--method", "sample"]) == 2
-    assert "was begun with another text, model or option" in capsys.readouterr().err
+    assert "was begun with another text, model, option or corrections" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [BACK, DISTILL])
+def test_a_folder_is_of_one_text(capsys: Capture, command: str) -> None:
+    run(command, capsys)
+    Path("other.digits").write_text("1 2 3\n3 2 1\n")
+    place = Path("more" if command == BACK else "small")
+    before = {path: path.read_bytes() for path in place.rglob("*.*") if path.is_file()}
+    assert main(command.replace("mono.digits", "other.digits").split()) == 2
+    assert f"{place}: is of another text, mono.digits," in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in place.rglob("*.*") if path.is_file()}
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_file_is_translated_part_by_part_into_the_language_that_was_told(
     assert found == {"de": "eins zwei\ndrei vier\n", "it": "uno due\ntre quattro\n"}
     status, _, err = run(f"translate {trained} --to it --input {texts} --output {tmp_path / 'de'}")
     assert status == 2
-    assert "another text, model or option" in err
+    assert "another text, model, option or corrections" in err
 
 
 def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) -> None:
@@ -178,9 +178,15 @@ def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) ->
     assert f"next: interlingua translate {trained} --to it --corrections {folder} " in out
     rest = f"--corrections {folder} --input {text}"
     assert run(f"translate {trained} --to it {rest}")[1] == "due uno\n"
+    plain = run(f"translate {trained} --to de --input {text}")[1]
+    assert (
+        run(f"translate {trained} --to de {rest}")[1] == plain
+    )  # of this model, but of another pair
+    kept = folder / "corrections.jsonl"
+    kept.write_text(kept.read_text().replace('"en"', '"fr"'))
     status, _, err = run(f"translate {trained} --to de {rest}")
     assert status == 3
-    assert "its corrections are from en to it" in err
+    assert "its corrections are from fr to it" in err
 
 
 @pytest.mark.slow

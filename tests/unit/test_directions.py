@@ -80,6 +80,10 @@ FILES = {"corpus.source": ("a.en", "b.en"), "corpus.target": ("a.de", "b.ro")}
         ({"corpus.directions": "en-de"}, "corpus.directions has 1 pair of languages and"),
         ({"corpus.directions": "en-de,en-en"}, "from a language into itself"),
         (
+            {"corpus.directions": "en-de,en-de,en-de"},
+            "corpus.directions has 3 pairs of languages and",
+        ),
+        (
             {
                 "corpus.source": ("a.en", "a.de"),
                 "corpus.target": ("a.de", "a.en"),

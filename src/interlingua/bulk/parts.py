@@ -17,7 +17,7 @@ from interlingua.corpus.lines import describe_carriage_returns, read_blocks, rea
 from interlingua.errors import ConfigError, CorpusError, OutputError
 from interlingua.files import clear_left_overs, hold_folder, replace_file, write_text
 
-__all__ = ["FileJob", "Part", "find_files", "only_one"]
+__all__ = ["FileJob", "Part", "begun_in", "find_files", "only_one"]
 
 _STATE = ".interlingua"
 
@@ -199,9 +199,14 @@ class FileJob:
             return
         if found not in (self._identity, *self._earlier):
             raise ConfigError(
-                f"{self._record}: tells that {self.output} was begun with another text, model or option than now (corrections are one); "
+                f"{self._record}: tells that {self.output} was begun with another text, model, option or corrections than now; "
                 f"give another --output, or remove {self.output.parent} to begin again"
             )
+
+
+def begun_in(output: Path) -> list[str]:
+    """Return the names of the files whose translation was begun in ``output``, or is done."""
+    return sorted(path.stem for path in (output / _STATE).glob("*.json"))
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def distill(
     genuine = (source, target) if target and not how.no_references else None
     width = width_of(teacher[0])
     config = _student(job, genuine, languages, how, valid, width, output)
-    check_output(output, (STEM, GENUINE), CONFIG, read)
+    check_output(output, source, (STEM, GENUINE), CONFIG, read)
     chosen = {"nearness": how.nearness, "references": not how.no_references}
     refuse_other_pairs(output, job, **chosen)
     written = make_corpus(recipe, translator, job, keep)

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
+from interlingua.bulk.parts import begun_in
 from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli.bulk import Cost, measure_cost, translate_files, waiting_parts
@@ -128,17 +129,19 @@ def check_flags(flags: SyntheticFlags) -> None:
 
 
 def check_output(
-    output: Path, stems: Sequence[str], config: str, read: Sequence[Path | None]
+    output: Path, text: Path, stems: Sequence[str], config: str, read: Sequence[Path | None]
 ) -> None:
-    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
+    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads, or what is of another text.
 
     Args:
         output: the folder.
+        text: what is to be translated.
         stems: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
         config: name of the configuration that it writes; the run of that, and those that ``--fresh`` set aside, are its own too.
         read: files that the command reads.
 
     Raises:
+        ConfigError: another text was translated there.
         OutputError: such a folder, or a file of that name.
     """
     place = output.resolve()
@@ -150,6 +153,10 @@ def check_output(
         rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|({pairs})\..+|{RUN}(\.\d+)?"
     )
     refuse_foreign(output, lambda name: own.fullmatch(name) is not None)
+    if others := [name for name in begun_in(output / TRANSLATED) if name != text.name]:
+        raise ConfigError(
+            f"{output}: is of another text, {others[0]}, whose translation is in {output / TRANSLATED}; give another --output for {text}"
+        )
 
 
 def sides_in(output: Path, stem: str, source_lang: str, target_lang: str) -> tuple[Path, Path]:
@@ -330,7 +337,13 @@ def make_corpus(
         return None
     shown = ShowFlags(part_lines=flags.part_lines)
     translate_files(str(job.text), str(folder), recipe, shown, translator)
-    return write_synthetic(job)
+    written = write_synthetic(job)
+    if 2 * (lost := written.dropped.get("no translation", 0)) > written.lines:
+        note(
+            f"{lost:,} of {written.lines:,} lines got no translation: the model broke off, or repeated itself; train it longer, or give it "
+            "text more like its own"
+        )
+    return written
 
 
 def in_words(written: Written, job: SyntheticCorpus) -> str:

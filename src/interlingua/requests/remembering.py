@@ -185,14 +185,17 @@ class RememberedCorrections:
         """Why some corrections are not used, one reason each."""
         return (*self._file.damaged, *self._unspelled)
 
-    def check_languages(self) -> None:
-        """Refuse a folder whose corrections are all of other languages.
+    def check_languages(self, directions: Sequence[Direction] = ()) -> None:
+        """Refuse a folder whose corrections are all of other languages than the model's.
+
+        Args:
+            directions: of a model of several pairs all of them; corrections of the others have no say here, and are none of another model.
 
         Raises:
             CorpusError: it is one, there is no such folder, it holds something else, or its file cannot be read.
         """
         every, _ = every_correction(self.folder)
-        if every and not self._own(every):
+        if every and not any(each.direction in (self.direction, *directions) for each in every):
             raise CorpusError(
                 f"{self.folder}: its corrections are from {every[0].source_lang} to {every[0].target_lang}, and the "
                 f"model translates from {self.direction.source} to {self.direction.target}; give the corrections of this model"
@@ -282,6 +285,11 @@ class RememberedCorrections:
         self._texts = {each.source: (each.target, text) for each, text in found.items()}
         if isinstance(self.tokenizers.source, TruecasingTokenizer):
             self.tokenizers.source.read_as_written = self._texts
+            self.tokenizers.source.read_as = {
+                source.upper(): source
+                for each, made in self._spelled.items()
+                if isinstance(made, Spelled) and not (source := each.source.strip()).isupper()
+            }
         self._remember(examples)
 
     def _remember(self, examples: Sequence[Example]) -> None:

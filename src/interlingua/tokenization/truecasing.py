@@ -7,7 +7,7 @@ stands where that takes the fewest ("DVD").
 
 import re
 import unicodedata
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from interlingua.corpus.formats import UNNAMED
 from interlingua.corpus.language_codes import two_letters
@@ -53,6 +53,8 @@ class TruecasingTokenizer(TokenizerAround):
         self.language = two_letters(language)
         self.read_as_written: Container[tuple[int, ...]] = ()
         """Ids, as ``plain`` cuts, of texts in capitals or titles that keep their letters: of those that somebody corrected as they stand."""
+        self.read_as: Mapping[str, str] = {}
+        """By itself in capitals each text that somebody corrected: it knows the letters of its words better than the vocabulary does."""
 
     def truecase(self, text: str) -> str:
         """Return ``text`` as it is read; placeholders stay as they are, and so does any text that is neither in capitals nor a title."""
@@ -67,6 +69,8 @@ class TruecasingTokenizer(TokenizerAround):
             return text
         if self.read_as_written and tuple(self.plain.encode(text).ids) in self.read_as_written:
             return text
+        if (corrected := self.read_as.get(text.strip().upper())) is not None:
+            return corrected
         read = quiet = ""
         for part in parts:
             now = part.text if part.locked else self._read(part.text, read, is_loud)

@@ -71,7 +71,9 @@ def test_parts_of_something_else_are_refused(tmp_path: Path, change: str) -> Non
         source.write_text(source.read_text().replace("linia 3", "linia x"))
     elif change == "request":
         request = {"model": "other", "options": {}}
-    with pytest.raises(ConfigError, match=r"was begun with another text, model or option"):
+    with pytest.raises(
+        ConfigError, match=r"was begun with another text, model, option or corrections"
+    ):
         job(source, request)
 
 
