@@ -19,7 +19,7 @@ from interlingua.config import RunConfig
 from interlingua.config_files import save_config, write_config
 from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
-from interlingua.corpus.languages import are_alike, language_code, language_named
+from interlingua.corpus.languages import language_named, names_another
 from interlingua.corpus.lines import read_blocks
 from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
@@ -288,19 +288,11 @@ def check_languages(
         )
     unsaid = text if to in (None, writes) else None
     for path, language in ((unsaid, reads), (other, writes), (genuine, reads)):
-        if path is not None and _is_other(language_of(path), language):
+        if path is not None and names_another(path, language):
             raise ConfigError(
                 f"{path}: is in {language_of(path)}, by its name, and {model} translates {reads} into {writes}; give text in {language}, or "
                 "a model of other languages"
             )
-
-
-def _is_other(told: str | None, own: str) -> bool:
-    """Tell whether a suffix is another language than a model's, where both are languages (``txt`` is none) and not as good as one."""
-    if told in (None, own):
-        return False
-    one, two = language_code(told), language_code(own)  # deu is de
-    return None not in (one, two) and one != two and not are_alike(str(one), str(two))
 
 
 def width_of(model: Path) -> int:

@@ -30,6 +30,7 @@ __all__ = [
     "examine_languages",
     "language_code",
     "language_named",
+    "names_another",
     "rank_languages",
     "trigrams",
 ]
@@ -269,6 +270,15 @@ def _choose_sure(guesses: list[tuple[int, str, float]], language: str) -> list[t
 def are_alike(one: str, other: str) -> bool:
     """Tell whether ``py3langid`` takes single lines of one language for the other."""
     return any(one in group and other in group for group in _ALIKE)
+
+
+def names_another(path: Path, language: str) -> bool:
+    """Tell whether the name of a file tells another language, where both are languages (``txt`` is none) and not as good as one."""
+    told = language_of(path)
+    if told in (None, language):
+        return False
+    one, two = language_code(told), language_code(language)  # deu is de
+    return None not in (one, two) and one != two and not are_alike(str(one), str(two))
 
 
 def _identify(text: str) -> str:

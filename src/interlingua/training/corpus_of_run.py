@@ -30,7 +30,7 @@ from interlingua.corpus.scan import ParallelFiles, scan_parallel
 from interlingua.corpus.statistics import CorpusStatistics, familiarity, measure_corpus
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.files import write_text
-from interlingua.training.directions_of_run import directions_of
+from interlingua.training.directions_of_run import directions_of, doubts_about_directions
 from interlingua.training.expected_bleu import MOST_PAIRS
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.unpacking import (
@@ -346,6 +346,8 @@ def read_corpus(
             directions=files.directions if len(before) > _SETTINGS_OF_SPLIT else (),
         )
     corpus = RunCorpus(files, _recall(folder, files), plain)
+    for doubt in doubts_about_directions(config.corpus):
+        say(doubt)
     if corpus.report:
         say(corpus.report)
     if files.has_validation:

@@ -7,6 +7,7 @@ from typing import Literal
 from interlingua.batching.shards import Shards
 from interlingua.config import CorpusConfig
 from interlingua.corpus.language_codes import two_letters
+from interlingua.corpus.languages import names_another
 from interlingua.corpus.pairs import SentencePair
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import Direction
@@ -16,6 +17,7 @@ __all__ = [
     "Part",
     "direction_of_files",
     "directions_of",
+    "doubts_about_directions",
     "pairs_by_direction",
     "symbols_of",
     "tag_ids",
@@ -47,6 +49,28 @@ def direction_of_files(source: Path, target: Path, known: Sequence[Direction]) -
         if len(alike) == 1:
             return alike.pop()
     return None
+
+
+def doubts_about_directions(corpus: CorpusConfig) -> list[str]:
+    """Say where the name of a file tells another language than its direction, and which pair is validated and never learnt."""
+    learnt, judged = directions_of(corpus), directions_of(corpus, "validation")
+    doubts = []
+    for key, directions, sources, targets in (
+        ("directions", learnt, corpus.source, corpus.target),
+        ("valid_directions", judged, corpus.valid_source, corpus.valid_target),
+    ):
+        for each, source, target in zip(directions, sources, targets, strict=False):
+            doubts += [
+                f"{path}: is in {language_of(path)}, by its name, and in {language} by corpus.{key}, which counts"
+                for path, language in ((source, each.source), (target, each.target))
+                if names_another(path, language)
+            ]
+    doubts += [
+        f"corpus.valid_directions has {each}, of which no pair is trained on: its score is that of a pair that was never seen (zero-shot)"
+        for each in dict.fromkeys(judged)
+        if each not in learnt
+    ]
+    return doubts
 
 
 def symbols_of(corpus: CorpusConfig) -> tuple[str, ...]:

@@ -17,7 +17,12 @@ from interlingua.directions import Direction
 from interlingua.errors import ConfigError, CorpusError
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.training import corpus_of_run
-from interlingua.training.directions_of_run import direction_of_files, pairs_by_direction, tag_ids
+from interlingua.training.directions_of_run import (
+    direction_of_files,
+    doubts_about_directions,
+    pairs_by_direction,
+    tag_ids,
+)
 from interlingua.training.prepare import Prepared, prepare, reopen, run_dir_of
 from interlingua.training.run import train
 from interlingua.translator import Translator
@@ -28,6 +33,22 @@ RO = [f"casa {n} are {n % 7} uși" for n in range(60)]
 TEXTS = {"train.en": EN, "train.de": DE, "few.en": EN[:12], "few.ro": RO[:12], "valid.en": EN[:5]}
 TEXTS |= {"valid.de": DE[:5], "valid.ro": RO[:5]}
 DIRECTIONS = ("en-de", "en-ro")
+
+
+def test_a_direction_that_the_names_of_files_deny_is_said() -> None:
+    corpus = CorpusConfig(
+        source=(Path("a.eng"), Path("few.en.gz"), Path("x.txt")),
+        target=(Path("a.de"), Path("few.ro"), Path("y.txt")),
+        directions=("en-de", "en-fr", "fr-en"),
+        valid_source=(Path("v.en"), Path("w.en")),
+        valid_target=(Path("v.de"), Path("w.ro")),
+        valid_directions=("en-de", "en-ro"),
+    )
+    assert [each.partition(",")[0] for each in doubts_about_directions(corpus)] == [
+        "few.ro: is in ro",
+        "corpus.valid_directions has en-ro",
+    ]
+    assert not doubts_about_directions(CorpusConfig(source=(Path("a.en"),), target=(Path("a.ro"),)))
 
 
 def test_names_of_files_tell_a_direction_by_any_code_of_its_languages() -> None:
