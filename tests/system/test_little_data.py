@@ -16,7 +16,7 @@ from interlingua.bulk.worker import Worker
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import iterations, main
+from interlingua.cli import iterations, main, synthetic
 from interlingua.cli.bulk import Cost
 from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
@@ -118,6 +118,18 @@ def test_it_goes_on_where_it_was_stopped_and_filters_anew(
     assert fewer < set(pairs.splitlines())
     assert main([*BACK.split(), "--method", "sample"]) == 2
     assert "was begun with another text, model, option or corrections" in capsys.readouterr().err
+
+
+def test_a_text_in_another_language_than_its_name_says_is_told(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(synthetic, "language_of_lines", lambda *_: "en")
+    assert "looks like" not in run(f"{BACK} --dry-run", capsys)[1]  # digits are no language
+    text = Path("mono.de")
+    text.write_text("1 2 3\n")
+    synthetic._note_another_language(text, "de")
+    told = capsys.readouterr().err
+    assert told == "mono.de: looks like en, and the model reads de; is it the right text?\n"
 
 
 @pytest.mark.parametrize("command", [BACK, DISTILL])

@@ -19,8 +19,13 @@ from interlingua.config import RunConfig
 from interlingua.config_files import save_config, write_config
 from interlingua.corpus.formats import UNNAMED, count_pairs
 from interlingua.corpus.language_codes import two_letters
-from interlingua.corpus.languages import language_named, names_another
-from interlingua.corpus.lines import read_blocks
+from interlingua.corpus.languages import (
+    is_another,
+    language_named,
+    language_of_lines,
+    names_another,
+)
+from interlingua.corpus.lines import count_lines, read_blocks
 from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import direction_of_text
@@ -316,6 +321,7 @@ def make_corpus(
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
     refuse_empty(job.text)
+    _note_another_language(job.text, translator.source_lang)
     cost = measure_cost(waiting, recipe, translator) if waiting else Cost(0, 0.0, 0, 0.0)
     if flags.dry_run and flags.json:
         print_json(asdict(cost))
@@ -336,6 +342,14 @@ def make_corpus(
             "text more like its own"
         )
     return written
+
+
+def _note_another_language(text: Path, reads: str) -> None:
+    """Say that a text is in another language than the model reads; it may still be meant, as half of it may be in that."""
+    chunks = (block.lines for block in read_blocks(text, BLOCK_LINES))
+    found = language_of_lines(chunks, count_lines(text))
+    if is_another(found, reads):
+        note(f"{text}: looks like {found}, and the model reads {reads}; is it the right text?")
 
 
 def in_words(written: Written, job: SyntheticCorpus) -> str:

@@ -6,7 +6,7 @@ sure, and the language of a side is that of most blocks of its lines, as single 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,8 +28,10 @@ __all__ = [
     "Languages",
     "are_alike",
     "examine_languages",
+    "is_another",
     "language_code",
     "language_named",
+    "language_of_lines",
     "names_another",
     "rank_languages",
     "trigrams",
@@ -116,7 +118,10 @@ def examine_languages(source: Path, target: Path) -> Languages:
     # (4, lines): like the own side rather than the other one, for source and target; like the own side at all
     found = np.concatenate([np.zeros((4, 0)), *scores], axis=1)
     apart = [_is_apart(found[side], found[2 + side]) for side in (0, 1)]
-    sides = [_language_of_blocks(source, target, side, found.shape[1]) for side in (0, 1)]
+    sides = [
+        language_of_lines((each[side] for each in _blocks(source, target)), found.shape[1])
+        for side in (0, 1)
+    ]
     if sides[0] is not None and sides[0] == sides[1]:
         apart = [np.zeros_like(each) for each in apart]
     others = Counter[str]()
@@ -214,16 +219,21 @@ def _blocks(source: Path, target: Path) -> Iterator[tuple[list[str], list[str]]]
             )
 
 
-def _language_of_blocks(source: Path, target: Path, side: int, num_lines: int) -> str | None:
-    """Return the language that two thirds of the blocks of a side have, or None."""
+def language_of_lines(chunks: Iterable[Sequence[str]], num_lines: int) -> str | None:
+    """Return the language that two thirds of the blocks of a text have, or None.
+
+    Args:
+        chunks: its lines, some at a time.
+        num_lines: how many these are.
+    """
     every = max(1, num_lines // (_BLOCK_LINES * _BLOCKS))
     votes: Counter[str] = Counter()
     words: Counter[str] = Counter()
     number = 0
-    for sides in _blocks(source, target):
-        for start in range(0, len(sides[side]), _BLOCK_LINES):
+    for lines in chunks:
+        for start in range(0, len(lines), _BLOCK_LINES):
             if number % every == 0:
-                text = " ".join(sides[side][start : start + _BLOCK_LINES])
+                text = " ".join(lines[start : start + _BLOCK_LINES])
                 votes[_identify(text)] += 1
                 words.update(text.split())
             number += 1
@@ -277,8 +287,15 @@ def names_another(path: Path, language: str) -> bool:
     told = language_of(path)
     if told in (None, language):
         return False
-    one, two = language_code(told), language_code(language)  # deu is de
-    return None not in (one, two) and one != two and not are_alike(str(one), str(two))
+    return is_another(told, language)
+
+
+def is_another(one: str | None, other: str) -> bool:
+    """Tell whether two codes are of two languages, neither as good as the other."""
+    first, second = language_code(one), language_code(other)  # deu is de
+    if first is None or second is None:
+        return False
+    return first != second and not are_alike(first, second)
 
 
 def _identify(text: str) -> str:

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.corpus.languages import Languages, examine_languages, language_code
+from interlingua.corpus.languages import (
+    Languages,
+    examine_languages,
+    is_another,
+    language_code,
+    language_of_lines,
+    names_another,
+)
 
 ENGLISH = (
     "The {0} of the village was closed when we came home in the evening.",
@@ -86,3 +93,17 @@ def test_codes_of_any_length_name_a_language() -> None:
     assert language_code("zho_Hans") == "zh"
     assert language_code("txt") is None
     assert language_code(None) is None
+
+
+def test_a_text_tells_its_language_and_a_list_of_few_words_none() -> None:
+    english, german = corpus()
+    assert language_of_lines([english[:9], english[9:]], len(english)) == "en"
+    assert language_of_lines([german], len(german)) == "de"
+    assert language_of_lines([["left right turn"] * 300], 300) is None
+    assert language_of_lines([], 0) is None
+    assert is_another("en", "deu_Latn")
+    assert not is_another("de", "deu_Latn")
+    assert not is_another("en", "digits")
+    assert not is_another(None, "de")
+    assert names_another(Path("a.en.gz"), "de")
+    assert not names_another(Path("a.txt"), "de")
