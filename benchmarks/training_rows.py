@@ -24,7 +24,7 @@ PEERS = {
         computes_on_gpu=True,
     ),
     "torch.nn.Transformer": Peer(
-        "torch_transformer.py", (), ("fp32", "fp32-compile", "bf16", "bf16-compile")
+        "torch_transformer.py", ("numpy",), ("fp32", "fp32-compile", "bf16", "bf16-compile")
     ),
     "JoeyNMT": Peer("joey.py", ("joeynmt==2.3.0", "importlib_metadata"), ("fp32", "bf16")),
     "Eole": Peer("eole_model.py", ("eole==0.6.4", "aiohttp"), ("fp32", "bf16")),
