@@ -179,9 +179,8 @@ def test_a_correction_is_of_one_pair(trained: Path, run: Run, tmp_path: Path) ->
     rest = f"--corrections {folder} --input {text}"
     assert run(f"translate {trained} --to it {rest}")[1] == "due uno\n"
     plain = run(f"translate {trained} --to de --input {text}")[1]
-    assert (
-        run(f"translate {trained} --to de {rest}")[1] == plain
-    )  # of this model, but of another pair
+    # Corrections of another pair of this model have no say.
+    assert run(f"translate {trained} --to de {rest}")[1] == plain
     kept = folder / "corrections.jsonl"
     kept.write_text(kept.read_text().replace('"en"', '"fr"'))
     status, _, err = run(f"translate {trained} --to de {rest}")

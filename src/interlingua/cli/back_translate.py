@@ -38,7 +38,12 @@ def back_translate(
     """
     from interlingua.cli.back_translation import BackTranslation
     from interlingua.cli.iterations import back_translate_in_turn
-    from interlingua.cli.synthetic import check_flags, refuse_damaged, refuse_unequal
+    from interlingua.cli.synthetic import (
+        check_flags,
+        refuse_another_text,
+        refuse_damaged,
+        refuse_unequal,
+    )
 
     check_back_flags(back)
     check_flags(keep)
@@ -52,6 +57,7 @@ def back_translate(
     work = BackTranslation(back, search, keep, machine, to)
     if back.iterations is not None:
         return back_translate_in_turn(work, reverse_model, mono, output, valid)
+    refuse_another_text(output, mono)
     found = work.make(reverse_model, mono, output, (back.source, back.target), valid)
     if found is None:
         return 0

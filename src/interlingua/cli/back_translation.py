@@ -87,7 +87,7 @@ class BackTranslation:
         # what it refuses, before work is done
         self.config(places, languages, genuine, valid, output / RUN)
         read = (mono, *genuine, valid.valid_source, valid.valid_target, *keep.held_out)
-        check_output(output, mono, (STEM,), CONFIG, read)
+        check_output(output, (STEM,), CONFIG, read)
         drawn = {} if back.method == "beam" else {"seed": back.seed}
         refuse_other_pairs(output, job, method=back.method, **drawn)
         written = make_corpus(recipe, translator, job, keep)

@@ -88,6 +88,7 @@ def distill(
         make_corpus,
         open_for,
         recipe_of,
+        refuse_another_text,
         refuse_damaged,
         refuse_other_pairs,
         refuse_unequal,
@@ -127,7 +128,8 @@ def distill(
     genuine = (source, target) if target and not how.no_references else None
     width = width_of(teacher[0])
     config = _student(job, genuine, languages, how, valid, width, output)
-    check_output(output, source, (STEM, GENUINE), CONFIG, read)
+    check_output(output, (STEM, GENUINE), CONFIG, read)
+    refuse_another_text(output, source)
     chosen = {"nearness": how.nearness, "references": not how.no_references}
     refuse_other_pairs(output, job, **chosen)
     written = make_corpus(recipe, translator, job, keep)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from interlingua.bulk.parts import begun_in
+from interlingua.bulk.parts import Part, begun_in
 from interlingua.bulk.worker import Recipe, open_translator
 from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.cli.bulk import Cost, measure_cost, translate_files, waiting_parts
@@ -25,7 +25,7 @@ from interlingua.corpus.languages import (
     language_of_lines,
     names_another,
 )
-from interlingua.corpus.lines import count_lines, read_blocks
+from interlingua.corpus.lines import read_blocks
 from interlingua.corpus.packed import PackedFile
 from interlingua.corpus.parallel import language_of
 from interlingua.directions import direction_of_text
@@ -47,6 +47,7 @@ __all__ = [
     "make_corpus",
     "open_for",
     "recipe_of",
+    "refuse_another_text",
     "refuse_damaged",
     "refuse_empty",
     "refuse_foreign",
@@ -134,19 +135,17 @@ def check_flags(flags: SyntheticFlags) -> None:
 
 
 def check_output(
-    output: Path, text: Path, stems: Sequence[str], config: str, read: Sequence[Path | None]
+    output: Path, stems: Sequence[str], config: str, read: Sequence[Path | None]
 ) -> None:
-    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads, or what is of another text.
+    """Refuse a folder that holds what this command neither writes nor wrote, or what it reads.
 
     Args:
         output: the folder.
-        text: what is to be translated.
         stems: what the names of its pairs begin with; which languages they end in may have been told otherwise before.
         config: name of the configuration that it writes; the run of that, and those that ``--fresh`` set aside, are its own too.
         read: files that the command reads.
 
     Raises:
-        ConfigError: another text was translated there.
         OutputError: such a folder, or a file of that name.
     """
     place = output.resolve()
@@ -158,6 +157,10 @@ def check_output(
         rf"{TRANSLATED}|{re.escape(REPORT)}|{re.escape(config)}|({pairs})\..+|{RUN}(\.\d+)?"
     )
     refuse_foreign(output, lambda name: own.fullmatch(name) is not None)
+
+
+def refuse_another_text(output: Path, text: Path) -> None:
+    """Raise a ConfigError for a folder in which a text of another name was translated; ``FileJob`` knows other content of the same name."""
     if others := [name for name in begun_in(output / TRANSLATED) if name != text.name]:
         raise ConfigError(
             f"{output}: is of another text, {others[0]}, whose translation is in {output / TRANSLATED}; give another --output for {text}"
@@ -321,7 +324,8 @@ def make_corpus(
     folder = job.translated.parent
     waiting = waiting_parts(job.text, folder, recipe, flags.part_lines)
     refuse_empty(job.text)
-    _note_another_language(job.text, translator.source_lang)
+    if waiting:
+        _note_another_language(job.text, waiting, translator.source_lang)
     cost = measure_cost(waiting, recipe, translator) if waiting else Cost(0, 0.0, 0, 0.0)
     if flags.dry_run and flags.json:
         print_json(asdict(cost))
@@ -344,10 +348,11 @@ def make_corpus(
     return written
 
 
-def _note_another_language(text: Path, reads: str) -> None:
-    """Say that a text is in another language than the model reads; it may still be meant, as half of it may be in that."""
-    chunks = (block.lines for block in read_blocks(text, BLOCK_LINES))
-    found = language_of_lines(chunks, count_lines(text))
+def _note_another_language(text: Path, waiting: Sequence[Part], reads: str) -> None:
+    """Say that what waits of a text is in another language than the model reads; it may still be meant, as half of it may be in that."""
+    found = language_of_lines(
+        (part.read() for part in waiting), sum(part.num_lines for part in waiting)
+    )
     if is_another(found, reads):
         note(f"{text}: looks like {found}, and the model reads {reads}; is it the right text?")
 
