@@ -9,7 +9,7 @@ A command that is longer than reading its flags and asking a room has a file by 
 * ``demo``, ``translate``, ``evaluate``, ``compare``, ``score``, ``calibrate``, ``align``, ``tokenize``, ``tokenizer``
 * ``correct``, ``adapt``, ``replay``, ``ablate``, ``probe``, ``serve``; ``interop``: export and import
 * ``back_translate``: ``back_flags``, ``back_translation`` makes one corpus, ``iterations`` has models trained on several in turn
-* ``distill``; ``synthetic`` is what it shares with ``back_translation``
+* ``distill``; it shares ``synthetic``, which makes a corpus, and ``synthetic_folder``, where that lies, with ``back_translation``
 * ``bulk``: files and folders of text, part by part
 * ``doctor``, ``clean``, ``download``, ``split``; ``parts``: the parts of a corpus that they read
 """

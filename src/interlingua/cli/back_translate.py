@@ -38,12 +38,8 @@ def back_translate(
     """
     from interlingua.cli.back_translation import BackTranslation
     from interlingua.cli.iterations import back_translate_in_turn
-    from interlingua.cli.synthetic import (
-        check_flags,
-        refuse_another_text,
-        refuse_damaged,
-        refuse_unequal,
-    )
+    from interlingua.cli.synthetic import check_flags, refuse_damaged, refuse_unequal
+    from interlingua.cli.synthetic_folder import refuse_another_text
 
     check_back_flags(back)
     check_flags(keep)

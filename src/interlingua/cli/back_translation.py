@@ -9,16 +9,18 @@ from interlingua.cli.back_flags import BackFlags
 from interlingua.cli.flags import MachineFlags, RunFlags, SearchFlags, SyntheticFlags, ValidFlags
 from interlingua.cli.streams import note
 from interlingua.cli.synthetic import (
-    RUN,
-    TRANSLATED,
     check_languages,
-    check_output,
-    describe,
     in_words,
     languages_of,
     make_corpus,
     open_for,
     recipe_of,
+)
+from interlingua.cli.synthetic_folder import (
+    RUN,
+    TRANSLATED,
+    check_output,
+    describe,
     refuse_other_pairs,
     save_run,
     sides_in,

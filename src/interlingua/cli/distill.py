@@ -78,23 +78,25 @@ def distill(
         refuse_missing_text(path)
     options = _options(how, search, target)
     from interlingua.cli.synthetic import (
-        TRANSLATED,
         check_flags,
         check_languages,
-        check_output,
-        describe,
         in_words,
         languages_of,
         make_corpus,
         open_for,
         recipe_of,
-        refuse_another_text,
         refuse_damaged,
-        refuse_other_pairs,
         refuse_unequal,
+        width_of,
+    )
+    from interlingua.cli.synthetic_folder import (
+        TRANSLATED,
+        check_output,
+        describe,
+        refuse_another_text,
+        refuse_other_pairs,
         save_run,
         sides_in,
-        width_of,
     )
     from interlingua.corpus.formats import UNNAMED
     from interlingua.training.synthetic import HELD_OUT, SyntheticCorpus, write_genuine
@@ -181,7 +183,7 @@ def _student(
     Raises:
         ConfigError: a width that cannot be built, or half of the validation text.
     """
-    from interlingua.cli.synthetic import RUN
+    from interlingua.cli.synthetic_folder import RUN
     from interlingua.config_files import load_config
 
     encoder, decoder = how.student.split("-")

@@ -10,14 +10,8 @@ from interlingua.cli.bulk import measure_cost, waiting_parts
 from interlingua.cli.flags import ValidFlags
 from interlingua.cli.results import exit_status_of
 from interlingua.cli.streams import note, print_json, say
-from interlingua.cli.synthetic import (
-    RUN,
-    TRANSLATED,
-    check_languages,
-    open_for,
-    refuse_foreign,
-    refuse_unreadable,
-)
+from interlingua.cli.synthetic import check_languages, open_for, refuse_unreadable
+from interlingua.cli.synthetic_folder import RUN, TRANSLATED, refuse_foreign
 from interlingua.config import StartConfig
 from interlingua.corpus.lines import count_lines
 from interlingua.errors import ConfigError

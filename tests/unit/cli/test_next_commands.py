@@ -10,7 +10,7 @@ from interlingua.cli.demo import DemoResult
 from interlingua.cli.flags import RunFlags
 from interlingua.cli.interop import _describe_import
 from interlingua.cli.results import describe_training
-from interlingua.cli.synthetic import save_run
+from interlingua.cli.synthetic_folder import save_run
 from interlingua.config import RunConfig
 from interlingua.errors import ConfigError
 from interlingua.interop.import_model import ImportedModel
