@@ -27,7 +27,7 @@ from typing import Any
 
 from peer_environments import TORCH, environment_of
 from peers.harness import SIZES
-from prove_commands import corpora, describe_machine, has_bfloat16, record
+from prove_commands import corpora, describe_machine, has_bfloat16, has_integers, record
 from training_rows import (
     NEEDS_BFLOAT16,
     PEERS,
@@ -39,6 +39,7 @@ from training_rows import (
 )
 from training_systems import System, SystemFailed
 from training_verdict import (
+    OURS,
     Rounds,
     all_met,
     near_best,
@@ -125,8 +126,14 @@ def rows_here(device: str) -> list[Row]:
     if device == "cuda":
         return ROWS_OF_A_GPU
     if has_bfloat16():
-        return ROWS
-    return [replace(row, ours="fp32", peers="fp32") for row in ROWS if row.name != NEEDS_BFLOAT16]
+        if has_integers():
+            return ROWS
+        return [replace(row, ours=row.default or row.ours, default=None) for row in ROWS]
+    return [
+        replace(row, ours="fp32", peers="fp32", default=None)
+        for row in ROWS
+        if row.name != NEEDS_BFLOAT16
+    ]
 
 
 def tell_missing(missing: list[str], is_chosen: bool) -> None:
@@ -277,7 +284,9 @@ def peak_of(row: Row, arguments: argparse.Namespace) -> System:
     """Return what measures the machine's best matrix products in the row's environment, in FLOP a second."""
     script = HERE / "peers" / "peak.py"
     return started_by(
-        [sys.executable, str(script), str(arguments.threads), row.ours], row, arguments
+        [sys.executable, str(script), str(arguments.threads), row.default or row.ours],
+        row,
+        arguments,
     )
 
 
@@ -320,8 +329,9 @@ def measure_row(
     row: Row, batches: Path, pythons: dict[str, Path], arguments: argparse.Namespace
 ) -> dict[str, Any]:
     """Run all systems of one row in a first round, and those that could be the best peer in the others."""
-    mine, ours = Path(sys.executable), ("Interlingua", row.ours)
-    scripts = {ours: (mine, "ours.py")} | {
+    mine = Path(sys.executable)
+    ours, default = (OURS, row.ours), (OURS, row.default or row.ours)
+    scripts = {ours: (mine, "ours.py"), default: (mine, "ours.py")} | {
         (name, mode): (python, PEERS[name].script)
         for name, python in pythons.items()
         for mode in PEERS[name].modes
@@ -345,9 +355,9 @@ def measure_row(
             alone.append(run("products alone", row, row.ours, products))
             for name, mode in contenders:
                 rounds[name, mode].append(run(name, row, mode, systems[name, mode]))
-            seconds = rounds[ours][-1].get("seconds")
+            seconds = rounds[default][-1].get("seconds")
             used.append(flops / seconds / most if seconds and most else 0.0)
-            contenders = near_best(rounds, ours, arguments.near)
+            contenders = near_best(rounds, arguments.near)
             for other in systems.keys() - contenders:
                 systems[other].end()
     found = summarise(row, rounds, alone, used, arguments.near)

@@ -9,7 +9,7 @@ from harness import BEGIN, DEVICE, DROPOUT, END, PAD, measure, read_task
 import interlingua
 from interlingua.batching.batch import make_batch
 from interlingua.config import TrainingConfig
-from interlingua.hardware import prepare_cpu
+from interlingua.hardware import choose_dtype, prepare_cpu
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.training.loop import Trainer
@@ -33,8 +33,13 @@ model = Transformer(
     source_pad=PAD,
     target_pad=PAD,
 )
+arithmetic = {"bf16": "bfloat16", "fp32": "float32", "int8": "int8"}[task.mode.split("-")[0]]
 config = TrainingConfig(
-    steps=10**6, peak_learning_rate=1e-4, warmup_steps=1, plain=task.mode.endswith("plain")
+    steps=10**6,
+    peak_learning_rate=1e-4,
+    warmup_steps=1,
+    plain=task.mode.endswith("plain"),
+    dtype=arithmetic,
 )
 device = torch.device(DEVICE)
 with join_workers(device, patience=600.0) as workers:
@@ -43,7 +48,7 @@ with join_workers(device, patience=600.0) as workers:
         SimpleNamespace(learns_from_text=False),  # batches are handed over one by one
         config,
         device=device,
-        dtype=torch.bfloat16 if task.mode.startswith("bf16") else torch.float32,
+        dtype=choose_dtype(arithmetic, device),
         workers=workers,
         say=lambda words: print(words, file=sys.stderr),
     )

@@ -10,12 +10,12 @@ import torch
 from harness import DEVICE, measure, read_task
 
 from interlingua.hardware import prepare_cpu
-from interlingua.kernels.matrix_products import product, product_over_rows
+from interlingua.kernels.matrix_products import in_integers, product, product_over_rows
 from interlingua.kernels.projected_cross_entropy import FEWEST_ROWS, LOGITS, LOGITS_ON_CARD
 
 prepare_cpu(int(sys.argv[4]))
 task = read_task()
-dtype = torch.bfloat16 if task.mode.startswith("bf16") else torch.float32
+dtype = torch.float32 if task.mode.startswith("fp32") else torch.bfloat16
 d, f, layers = (task.sizes[name] for name in ("d_model", "d_ff", "layers"))
 LAYER = [(3 * d, d), (d, d), (f, d), (d, f)]
 """The matrices of self-attention and feed-forward, each (width of what comes out, width of what goes in)."""
@@ -55,9 +55,10 @@ def step(batch):
         for weight in reversed(weights):
             for rows in pieces(tokens, weight):
                 out, into = (values[width][rows] for width in weight.shape)
-                product(out, weight)
-                product_over_rows(out, into)
+                product(out, weight, stochastic=len(weight) == task.vocabulary)
+                product_over_rows(out, into, stochastic=len(weight) == task.vocabulary)
     return 0.0
 
 
-measure(task, step)
+with in_integers(task.mode == "int8"):
+    measure(task, step)

@@ -97,7 +97,10 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     """Return the arithmetic of matrix products; ``auto`` is bfloat16 where the hardware has it."""
     if name == "float32":
         return torch.float32
-    if name == "bfloat16":
+    if name in (
+        "bfloat16",
+        "int8",
+    ):  # of 8 bits are products alone, whatever is between them is bfloat16
         return torch.bfloat16
     if device.type == "cuda":
         return (

@@ -80,6 +80,30 @@ def test_a_peer_that_failed_in_one_arithmetic_is_told_and_counts_in_the_other() 
     assert "| small | Eole fp32 | failed: ValueError: no such layer |" in written(row)
 
 
+def test_what_everybody_gets_stands_beside_what_may_be_asked_for() -> None:
+    from training_rows import Row
+    from training_verdict import summarise
+
+    rounds = {
+        ("Interlingua", "int8"): ran(300.0, 300.0),
+        ("Interlingua", "bf16"): ran(180.0, 190.0),
+        ("Eole", "bf16"): ran(100.0, 100.0),
+    }
+    row = Row("small", "small", "int8", "all", must=2.0, reach=3.0, default="bf16")
+    found = summarise(row, rounds, ran(500.0, 500.0), [0.5, 0.5], near=0.8)
+    assert found["best_peer"] == "Eole bf16"
+    assert found["met"]
+    assert "| small: Interlingua int8 | 3.00 (3.00 to 3.00) | Eole bf16 | 2.0 | yes |" in written(
+        found
+    )
+    by_default = (
+        "| small, by default: Interlingua bf16 | 1.85 (1.80 to 1.90) | Eole bf16 | 2.0 | NO |"
+    )
+    assert by_default in written(found)
+    rounds["Interlingua", "bf16"] = [FAILED, *ran(190.0)]
+    assert not summarise(row, rounds, ran(500.0, 500.0), [0.5, 0.5], near=0.8)["met"]
+
+
 def test_ours_may_not_fail_in_any_round() -> None:
     row = judged([*ran(300.0, 300.0), FAILED])
     assert row["ratio"]["median"] > 2.0

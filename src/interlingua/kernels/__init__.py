@@ -1,7 +1,8 @@
 """The same numbers, faster: each kernel stands beside a plain reference and is held to it by a parity test.
 
 * ``packing``: the sentences of a batch without their padding; ``packed``: a training step on them, made of ``sublayers``
-* ``matrix_products``: by the fastest of three ways, ``training_products.h`` one of them; ``projected_cross_entropy``: the loss, some tokens at a time
+* ``matrix_products``: by the fastest of three ways, ``training_products.h`` one of them, or, if asked for, in 8-bit integers
+  (``training_integers.h``); ``projected_cross_entropy``: the loss, some tokens at a time
 * ``devices``: which kernels a device has
 * ``native``: ``training.cpp``, ``decoding.cpp`` and their headers, compiled for this machine
 * ``search``: a whole beam search in one call

@@ -30,7 +30,10 @@ DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 _SOURCES = [Path(__file__).with_name(f"{name}.cpp") for name in ("training", "decoding")]
 _HEADERS = [
     Path(__file__).with_name(f"{name}.h")
-    for name in ("native", "products", "training_products", "dropout", "attention")
+    for name in (
+        *("native", "products", "training_products", "training_integers"),
+        *("dropout", "attention"),
+    )
 ]
 _OPTIMISE = (
     *("-std=c++17", "-O3", "-fPIC"),
@@ -62,6 +65,8 @@ _SIGNATURES = {
     "r_drop": "ll" + "ppp" + "ff" + "i" + "p" + "i",
     "product": "lll" + "pp" + "i" + "p" + "i",  # in bfloat16 only, and not on every processor
     "product_over_rows": "lll" + "pp" + "pi" + "i",
+    "integer_product": "lll" + "pp" + "ii" + "p" + "i",
+    "integer_product_over_rows": "lll" + "pp" + "i" + "pi" + "i",
 }
 _TYPES = {
     "p": ctypes.c_void_p,

@@ -110,8 +110,11 @@ class _Projected(torch.autograd.Function):
             loss += partial_loss
             if grad_x is None:
                 continue
-            grad_x[:, piece] = product(grad, words).view_as(grad_x[:, piece])
-            grad_words = product_over_rows(grad, part, into=grad_words)
+            grad_part = product(
+                grad, words, stochastic=True
+            )  # most of a softmax is tiny beside its target
+            grad_x[:, piece] = grad_part.view_as(grad_x[:, piece])
+            grad_words = product_over_rows(grad, part, into=grad_words, stochastic=True)
         if wanted and grad_words is None:  # no tokens
             grad_words = torch.zeros_like(words, dtype=exact)
         ctx.save_for_backward(grad_x, grad_words)

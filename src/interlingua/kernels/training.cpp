@@ -13,6 +13,7 @@
 #include "attention.h"
 #include "dropout.h"
 #include "native.h"
+#include "training_integers.h"
 #include "training_products.h"
 
 namespace {
@@ -438,6 +439,21 @@ int product_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *
 int product_over_rows_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, float *out, int add, int threads) {
     const training::Factor left = {a, rows, true}, right = {b, outputs, true};
     GUARDED(training::product(rows, outputs, inputs, left, right, out, add != 0, threads))
+}
+#endif
+#if defined(HAS_INTEGER_PRODUCTS)
+// The same two in 8-bit integers, of any number of inputs; with `stochastic` the first factor is rounded by lot.
+int integer_product_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, int across, int stochastic,
+                         uint16_t *out, int threads) {
+    const training::Factor left = {a, inputs, false}, right = {b, across ? outputs : inputs, across != 0};
+    const auto how = stochastic ? training::Rounding::STOCHASTIC : training::Rounding::NEAREST;
+    GUARDED(training::integer_product(rows, outputs, inputs, left, right, out, false, how, threads))
+}
+int integer_product_over_rows_bf16(int64_t rows, int64_t outputs, int64_t inputs, const uint16_t *a, const uint16_t *b, int stochastic,
+                                   float *out, int add, int threads) {
+    const training::Factor left = {a, rows, true}, right = {b, outputs, true};
+    const auto how = stochastic ? training::Rounding::STOCHASTIC : training::Rounding::NEAREST;
+    GUARDED(training::integer_product(rows, outputs, inputs, left, right, out, add != 0, how, threads))
 }
 #endif
 }

@@ -12,8 +12,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
 from interlingua.config import TrainingConfig
+from interlingua.errors import ConfigError
 from interlingua.hardware import autocast, is_lack_of_memory
 from interlingua.kernels.captured import CapturedStep
+from interlingua.kernels.matrix_products import has_integers, in_integers
 from interlingua.kernels.packed import can_pack
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.training.dividing import whole
@@ -22,7 +24,7 @@ from interlingua.training.objective import batch_loss
 from interlingua.training.optimizer import Adam
 from interlingua.training.workers import Workers
 
-__all__ = ["GradientOfUpdate", "Measured"]
+__all__ = ["GradientOfUpdate", "Measured", "refuse_missing_integers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,22 @@ class Measured:
     """The gradient's norm before clipping."""
     suspects: tuple[int, ...] = ()
     """When loss or norm is no finite number: the pairs of the batches that it came from."""
+
+
+def refuse_missing_integers(config: TrainingConfig, device: torch.device) -> None:
+    """Raise a ConfigError for ``training.dtype = "int8"`` where there are no such products."""
+    if config.dtype != "int8":
+        return
+    if config.plain:
+        raise ConfigError(
+            'training.dtype = "int8" is a way of the kernels, which training.plain leaves out; leave one of the two out'
+        )
+    if device.type != "cpu" or not has_integers():
+        where = "on this processor, or for want of a C++ compiler"
+        raise ConfigError(
+            f"training.dtype: there are no products in int8 {where if device.type == 'cpu' else f'on {device}'}; they take AVX-512 VNNI and "
+            "BF16 without AMX (AMD from Zen 4 on), and g++; take auto"
+        )
 
 
 class GradientOfUpdate:
@@ -50,6 +68,11 @@ class GradientOfUpdate:
         dtype: torch.dtype,
         say: Callable[[str], None],
     ) -> None:
+        refuse_missing_integers(config, device)
+        if config.dtype == "int8" and not can_pack(model, device, dtype):
+            raise ConfigError(
+                'training.dtype = "int8" is for the paper\'s Transformer, with ReLU and every weight trained; take auto for this model'
+            )
         self.model = model
         self.config = config
         self.workers = workers
@@ -112,7 +135,10 @@ class GradientOfUpdate:
             if self.captured:
                 found.append(self.captured.backward(share.batch, share.weight / num_tokens))
                 continue
-            with self._alone_until(number == len(shares)):
+            with (
+                self._alone_until(number == len(shares)),
+                in_integers(self.config.dtype == "int8"),
+            ):
                 weight = share.weight * self.workers.size / num_tokens
                 loss = self.objective(share.batch) * weight
                 loss.backward()

@@ -27,6 +27,7 @@ from interlingua.hardware import (
 from interlingua.training.assembling import trainer_of, translator_of, validator_of
 from interlingua.training.data import TrainingData
 from interlingua.training.expected_bleu import BleuBand
+from interlingua.training.gradients import refuse_missing_integers
 from interlingua.training.loop import Trainer
 from interlingua.training.prepare import Prepared, prepare, run_dir_of
 from interlingua.training.progress import in_words
@@ -127,6 +128,7 @@ def plan(config: RunConfig, *, say: Callable[[str], None] = lambda _: None) -> P
     seconds_to_start = min(time.process_time(), LONGEST_START)
     prepare_cpu(config.training.threads)
     device = choose_device(config.training.device)
+    refuse_missing_integers(config.training, device)
     with tempfile.TemporaryDirectory(prefix="interlingua-plan-") as scratch:
         wanted = config.model_copy(update={"run_dir": Path(scratch) / "run"})
         say("preparing the corpus")

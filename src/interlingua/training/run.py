@@ -26,6 +26,7 @@ from interlingua.training.comparison import Difference
 from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import open_start
+from interlingua.training.gradients import refuse_missing_integers
 from interlingua.training.metrics_log import MetricsLog, forget_after
 from interlingua.training.model_of_run import ModelOfRun
 from interlingua.training.prepare import Prepared, prepare_locked, run_dir_of
@@ -97,6 +98,7 @@ def train(
     machine = config.training if fresh else machine_of(config, folder)
     prepare_cpu(machine.threads)
     device = choose_device(machine.device)
+    refuse_missing_integers(machine, device)
     with join_workers(device, machine.worker_timeout) as workers:
         if not workers.is_first:
             console = Console(quiet=True)
@@ -300,9 +302,10 @@ class _Run:
             if self.trainer.mean is not None:
                 self.trainer.mean.load_state_dict(self.trainer.model.state_dict())
         self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
+        in_int8 = " with products in int8" if self.trainer.config.dtype == "int8" else ""
         self.progress.say(
             f"{self.saved.describe()}, {torch.get_num_threads()} threads, "
-            f"{str(self.trainer.dtype).removeprefix('torch.')} on {self.trainer.device}, "
+            f"{str(self.trainer.dtype).removeprefix('torch.')}{in_int8} on {self.trainer.device}, "
             + self._ways_to_compute()
         )
         if self.workers.is_first:

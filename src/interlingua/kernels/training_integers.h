@@ -1,0 +1,189 @@
+// The matrix products of a training step in 8-bit integers, for whoever asks for them (training.dtype = "int8"). Each line of a factor, which
+// is what one row or one column of the result is made of, is rounded to steps of a 127th of its largest number; the products of integers
+// are exact, and are scaled back. The plain twin is in tests/parity/test_integer_products.py.
+//
+// Four neighbours of the sum lie side by side in 32 bits; blocks, panels and tiles are those of training_products.h.
+// Source: Wortsman et al. 2023, "Stable and low-precision training for large-scale vision-language models" (a scale a line; they leave
+// gradients of weights in 16 bits, which are here summed over DEEP_IN_INTEGERS tokens at a time, each time with scales of their own).
+#pragma once
+
+#include "dropout.h"
+#include "training_products.h"
+
+#if defined(HAS_TRAINING_PRODUCTS) && defined(__AVX512VNNI__)
+#define HAS_INTEGER_PRODUCTS 1
+
+namespace {
+namespace training {
+
+constexpr int64_t DEEP_IN_INTEGERS = 1024;
+constexpr int32_t OFFSET = 128;  // of the one factor, which the instruction takes unsigned
+typedef int32_t Whole __attribute__((vector_size(64), aligned(4), may_alias));  // of __m512i the compiler would keep arrays in memory
+
+// How the numbers of a factor become integers: to the nearest, or, so that the mean is right however small they are, up or down by lot.
+enum class Rounding { NEAREST, STOCHASTIC };
+
+inline __m512 floats_of(__m256i bf16s) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16s), 16)); }
+
+inline __m256i sizes_of(__m256i bf16s) { return _mm256_and_si256(bf16s, _mm256_set1_epi16(0x7fff)); }  // ordered as their bits are
+
+// 16 numbers between -0.5 and 0.5, a hash of where they are used.
+inline __m512 lots(int64_t line, int64_t place) {
+    typedef uint32_t Bits __attribute__((vector_size(64)));
+    const Bits lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const Bits drawn = mixed(lanes + (static_cast<uint32_t>(place) + static_cast<uint32_t>(line) * 0x9e3779b1u));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(drawn)), _mm512_set1_ps(0x1p-32f));
+}
+
+inline __m512i rounded(__m512 x, __m512 factor, Rounding how, int64_t line, int64_t place) {
+    return _mm512_cvtps_epi32(how == Rounding::NEAREST ? _mm512_mul_ps(x, factor) : _mm512_fmadd_ps(x, factor, lots(line, place)));
+}
+
+// How many steps the largest number has: no lot may bring it to 128.
+inline float steps_of(Rounding how) { return how == Rounding::NEAREST ? 127.0f : 126.5f; }
+
+// One line whose numbers lie one after the other, as bytes up to a whole group; returns what they come to together, without the OFFSET.
+inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool lifted, Rounding how, char *to, float *scale) {
+    const int64_t filled = (inputs + 3) / 4 * 4;
+    __m256i most = _mm256_setzero_si256();
+    for (int64_t k = 0; k < inputs; k += 16)
+        most = _mm256_max_epu16(most, sizes_of(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(first(std::min<int64_t>(16, inputs - k))), x + k)));
+    const float size = _mm512_reduce_max_ps(floats_of(most)), steps = steps_of(how);
+    *scale = size / steps;
+    const __m512 factor = _mm512_set1_ps(size > 0.0f ? steps / size : 0.0f);
+    const __m128i lift = _mm_set1_epi8(lifted ? -OFFSET : 0);
+    __m512i total = _mm512_setzero_si512();
+    for (int64_t k = 0; k < filled; k += 16) {
+        const auto real = static_cast<__mmask16>(first(std::max<int64_t>(0, std::min<int64_t>(16, inputs - k))));
+        const __m512i whole = _mm512_maskz_mov_epi32(real, rounded(floats_of(_mm256_maskz_loadu_epi16(real, x + k)), factor, how, line, k));
+        total = _mm512_add_epi32(total, whole);
+        _mm_mask_storeu_epi8(to + k, static_cast<__mmask16>(first(std::min<int64_t>(16, filled - k))), _mm_xor_si128(_mm512_cvtepi32_epi8(whole), lift));
+    }
+    return _mm512_reduce_add_epi32(total);
+}
+
+// What a tile needs to know of its lines beside their integers.
+struct Scales {
+    float *scale;
+    int32_t *shift;  // what the OFFSET of the other factor adds to a sum
+};
+
+// At most 16 lines, from input `from` on, group after group, `apart` from each other; `room` is for 16 lines of bytes.
+inline void pack_lines(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how, uint32_t *to,
+                       int64_t apart, char *room, Scales found) {
+    const int64_t groups = (inputs + 3) / 4;
+    if (!x.across) {
+        for (int64_t i = 0; i < count; ++i)
+            found.shift[i] = OFFSET * round_along(x.at(line + i, from), inputs, line + i, lifted, how, room + i * groups * 4, found.scale + i);
+        pack_along(reinterpret_cast<const uint16_t *>(room), 2 * groups, count, groups, to, apart);
+        return;
+    }
+    const auto mask = static_cast<__mmask16>(first(count));
+    __m256i most = _mm256_setzero_si256();
+    for (int64_t k = 0; k < inputs; ++k) most = _mm256_max_epu16(most, sizes_of(_mm256_maskz_loadu_epi16(mask, x.at(line, from + k))));
+    const __m512 size = floats_of(most), steps = _mm512_set1_ps(steps_of(how));
+    const __m512 factor = _mm512_maskz_div_ps(_mm512_cmp_ps_mask(size, _mm512_setzero_ps(), _CMP_GT_OQ), steps, size);
+    const __m512i lift = _mm512_set1_epi32(lifted ? static_cast<int>(0x80808080u) : 0), low = _mm512_set1_epi32(255);
+    __m512i total = _mm512_setzero_si512();
+    for (int64_t g = 0; g < groups; ++g) {
+        __m512i four = lift;
+        for (int j = 0; j < 4 && 4 * g + j < inputs; ++j) {
+            const int64_t k = from + 4 * g + j;
+            const __m512i whole = rounded(floats_of(_mm256_maskz_loadu_epi16(mask, x.at(line, k))), factor, how, k, line);
+            total = _mm512_add_epi32(total, whole);
+            four = _mm512_xor_si512(four, _mm512_slli_epi32(_mm512_and_si512(whole, low), static_cast<unsigned>(8 * j)));
+        }
+        _mm512_mask_storeu_epi32(to + g * apart, mask, four);
+    }
+    _mm512_mask_storeu_ps(found.scale, mask, _mm512_div_ps(size, steps));
+    _mm512_mask_storeu_epi32(found.shift, mask, _mm512_mullo_epi32(total, _mm512_set1_epi32(OFFSET)));
+}
+
+template <int ROWS, class Out>
+__attribute__((noinline)) void integer_tile(const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Scales of_panel, Out *to,
+                                            int64_t stride, int64_t width, bool add) {
+    for (int r = 0; r < ROWS; ++r)
+        for (size_t c = 0; c < PANEL; c += 64 / sizeof(Out)) __builtin_prefetch(to + r * stride + c, 1);
+    Whole sum[ROWS][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r) sum[r][0] = sum[r][1] = Whole{};
+    for (int64_t g = 0; g < groups; ++g, panel += 4 * PANEL, rows += ROWS) {
+        const __m512i left = _mm512_loadu_si512(panel), right = _mm512_loadu_si512(panel + 64);
+#pragma GCC unroll 16
+        for (int r = 0; r < ROWS; ++r) {
+            const __m512i four = _mm512_set1_epi32(static_cast<int>(rows[r]));
+            sum[r][0] = reinterpret_cast<Whole>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum[r][0]), four, left));
+            sum[r][1] = reinterpret_cast<Whole>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum[r][1]), four, right));
+        }
+    }
+    const Lanes left_scale = lanes_of(of_panel.scale), right_scale = lanes_of(of_panel.scale + 16);
+    const Whole left_shift = *reinterpret_cast<const Whole *>(of_panel.shift), right_shift = *reinterpret_cast<const Whole *>(of_panel.shift + 16);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r)
+        put(to + r * stride, reinterpret_cast<__m512>(__builtin_convertvector(sum[r][0] - left_shift, Lanes) * (row_scale[r] * left_scale)),
+            reinterpret_cast<__m512>(__builtin_convertvector(sum[r][1] - right_shift, Lanes) * (row_scale[r] * right_scale)), width, add);
+}
+
+template <class Out, int ROWS = MOST_ROWS>
+inline void integer_tile_of(int64_t size, const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Scales of_panel, Out *to,
+                            int64_t stride, int64_t width, bool add) {
+    if constexpr (ROWS > 0) {
+        if (size == ROWS)
+            integer_tile<ROWS>(rows, panel, groups, row_scale, of_panel, to, stride, width, add);
+        else
+            integer_tile_of<Out, ROWS - 1>(size, rows, panel, groups, row_scale, of_panel, to, stride, width, add);
+    }
+}
+
+inline int64_t lines_of_cache(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// out (rows, outputs): the sum over `inputs` of a's times b's, or with `add` that and what `out` held; `how` is said of a. What is float is
+// summed in several steps. A sum of integers stays below 2^31 up to 66,000 inputs.
+template <class Out>
+void integer_product(int64_t rows, int64_t outputs, int64_t inputs, const Factor &a, const Factor &b, Out *out, bool add, Rounding how, int threads) {
+    constexpr bool STEPS = sizeof(Out) == 4;
+    const int64_t panels = (outputs + PANEL - 1) / PANEL, depth = STEPS ? std::min(inputs, DEEP_IN_INTEGERS) : inputs, most_groups = (depth + 3) / 4;
+    const int64_t most = std::max<int64_t>(1, CLOSE / (4 * most_groups) / MOST_ROWS) * MOST_ROWS;  // rows that are packed at once
+    const int64_t panel_step = most_groups * 4 * PANEL + APART, block_step = MOST_ROWS * most_groups + APART / 4;
+    const int64_t blocks_room = lines_of_cache(most / MOST_ROWS * block_step * 4 + 64);  // whole lanes may be written at the end
+    const int64_t lines_room = lines_of_cache(16 * most_groups * 4 + 64), scales_room = lines_of_cache(most * 4 + 64);
+    const int64_t own = blocks_room + lines_room + 2 * scales_room;
+    Room panels_room(panels * panel_step), outputs_room(2 * panels * PANEL * 4), rows_room(threads * own);
+    std::memset(outputs_room.start, 0, static_cast<size_t>(2 * panels * PANEL * 4));  // of outputs that only fill a panel
+    const Scales of_outputs = {reinterpret_cast<float *>(outputs_room.start), reinterpret_cast<int32_t *>(outputs_room.start) + panels * PANEL};
+#pragma omp parallel num_threads(threads)
+    {
+        const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+        char *const packed = rows_room.start + thread * own, *const lines = packed + blocks_room, *const scales = lines + lines_room;
+        const Scales of_rows = {reinterpret_cast<float *>(scales), reinterpret_cast<int32_t *>(scales + scales_room)};
+        const int64_t begin = share(rows, thread, team), end = share(rows, thread + 1, team);
+        const int64_t parts = (end - begin + most - 1) / most;
+        for (int64_t base = 0; base < inputs; base += depth) {
+            const int64_t here = std::min(depth, inputs - base), groups = (here + 3) / 4;
+#pragma omp for schedule(static)
+            for (int64_t n = 0; n < outputs; n += 16)
+                pack_lines(b, n, std::min<int64_t>(16, outputs - n), base, here, false, Rounding::NEAREST,
+                           reinterpret_cast<uint32_t *>(panels_room.start + n / PANEL * panel_step) + n % PANEL, PANEL, lines,
+                           {of_outputs.scale + n, of_outputs.shift + n});
+            for (int64_t part = 0; part < parts; ++part) {
+                const int64_t row = begin + share(end - begin, part, parts), next = begin + share(end - begin, part + 1, parts);
+                const Blocks blocks(next - row);
+                auto block = [&](int64_t k) { return reinterpret_cast<uint32_t *>(packed) + k * block_step; };
+                for (int64_t k = 0; k < blocks.count; ++k)
+                    pack_lines(a, row + blocks.start(k), blocks.size(k), base, here, true, how, block(k), blocks.size(k), lines,
+                               {of_rows.scale + blocks.start(k), of_rows.shift + blocks.start(k)});
+                for (int64_t p = 0; p < panels; ++p)
+                    for (int64_t k = 0; k < blocks.count; ++k)
+                        integer_tile_of<Out>(blocks.size(k), block(k), panels_room.start + p * panel_step, groups, of_rows.scale + blocks.start(k),
+                                             {of_outputs.scale + p * PANEL, of_outputs.shift + p * PANEL},
+                                             out + (row + blocks.start(k)) * outputs + p * PANEL, outputs, std::min(PANEL, outputs - p * PANEL),
+                                             add || base > 0);
+            }
+#pragma omp barrier
+        }
+    }
+}
+
+}  // namespace training
+}  // namespace
+#endif
