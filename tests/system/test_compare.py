@@ -87,6 +87,7 @@ def run(capsys: Capture, *words: str) -> str:
         ),
         (2, "is for the metric comet", ["worse", "better", "--comet=--gpus 0"]),
         (2, "2 sources and 1 references", ["worse", "better", "--source", "u.en"]),
+        (2, "write the systems first", ["worse", "--source", "u.en", "b=better"]),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -102,6 +103,14 @@ def test_what_cannot_be_compared_is_refused(
     assert printed.err.startswith("error: ")
     assert told in printed.err
     assert not Path("t.tex").exists()
+
+
+def test_a_flag_takes_every_test_set_that_follows(capsys: Capture) -> None:
+    write("u.en", SOURCES[:16])
+    write("u.de", REFERENCES[:16])
+    several = ["--source", "t.en", "u.en", "--reference", "t.de", "u.de"]
+    assert main(["compare", "worse", "better", *several]) == 2
+    assert "of one test set" in capsys.readouterr().err  # files are; no file was taken for a system
 
 
 def test_the_table_says_what_is_more_than_chance(capsys: Capture) -> None:

@@ -428,3 +428,32 @@ def test_files_are_translated_with_corrections_too(place: Path, capsys: Capture)
     assert main(["translate", "m", *words]) == 0
     assert "1 correction is not used; the first: " in capsys.readouterr().err
     assert Path("out/a.txt").read_text().splitlines()[0] == TARGET
+
+
+def test_a_test_set_is_scored_with_corrections_against_without(
+    place: Path, capsys: Capture
+) -> None:
+    correct(capsys)
+    Path("t.ro").write_text(f"{SOURCE}\nun cal\n")
+    Path("t.en").write_text(f"{TARGET}\n{TARGET}\n")
+    test = ["evaluate", "m", "--source", "t.ro", "--reference", "t.en", "--json"]
+    run(capsys, *test, "--output", "before")
+    told = json.loads(run(capsys, *test, "--corrections", "m-corrections", "--output", "after"))
+    before, after = (Path(name).read_text().splitlines() for name in ("before", "after"))
+    assert before[0] != TARGET == after[0]
+    assert before[1] == after[1]
+    against = ("--corrections", "m-corrections", "--against", "m")
+    assert json.loads(run(capsys, *test, *against))["scores"] == told["scores"]
+    refused(capsys, 3, "none", *test, "--corrections", "none")
+
+
+def test_of_a_vocabulary_of_whole_words_what_is_spelled_is_for_repeats_alone() -> None:
+    from interlingua.requests.remembering import _letters_of
+    from interlingua.tokenization.train import train_tokenizer
+
+    words = train_tokenizer(["der Hund schläft l 7", "der Hund"], kind="word", vocabulary_size=300)
+    letters = _letters_of(words)
+    assert letters.isdisjoint(words.encode("der Hund schläft").ids)
+    assert not letters.isdisjoint(words.encode("der hund").ids)
+    pieces = train_tokenizer(["der Hund schläft"] * 3, kind="bpe", vocabulary_size=300)
+    assert not _letters_of(pieces)

@@ -215,6 +215,22 @@ def test_a_run_that_was_moved_does_not_begin_anew_elsewhere(begun: Path, capsys:
     assert CheckpointStore(Path("moved/checkpoints"), keep=5).steps()[-1] == 12
 
 
+def test_a_configuration_that_was_moved_with_its_text_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("moved").mkdir()
+    for lang in ("ro", "en"):
+        Path(f"moved/pairs.{lang}").write_text("a b c\n")
+    Path("moved/train.toml").write_text(
+        '[corpus]\nsource = ["more/pairs.ro"]\ntarget = ["more/pairs.en"]\n'
+    )
+    status, line = refused("train moved/train.toml", capsys)
+    assert status == 2
+    assert "names more/pairs.ro" in line
+    assert "moved/pairs.ro is there; was it moved?" in line
+
+
 def test_a_signal_in_the_last_validation_loses_no_update(
     begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def evaluate(
     source: Path,
     reference: tuple[Path, ...],
     to: str | None = None,
+    corrections: Path | None = None,
     score: ScoreFlags = _SCORE,
     search: SearchFlags = _SEARCH,
     machine: MachineFlags = _MACHINE,
@@ -152,11 +153,12 @@ def evaluate(
         source: text to translate, one sentence a line.
         reference: its translation, line by line; several files are several references.
         to: language to translate into, of a model of several pairs (ro), or both languages (en-ro).
+        corrections: folder of corrections, which the translations follow.
     """
     from interlingua.cli.evaluate import evaluate_models
 
     sources, references = read_aligned(source, reference, score.output or "-")
-    evaluate_models(model, sources, references, score, search, machine, to, source)
+    evaluate_models(model, sources, references, score, search, machine, to, source, corrections)
 
 
 def inspect(

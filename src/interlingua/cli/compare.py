@@ -217,6 +217,12 @@ def _outputs(
 
 
 def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:
+    for path in (*source, *reference):
+        if "=" in str(path) and not is_there(path):
+            raise ConfigError(
+                f"{path}: looks like a system, and stands behind --source or --reference, which take every file that follows; write the "
+                "systems first"
+            )
     if len(named) < 2:
         raise ConfigError(
             "give two systems or more; the first is the one that others are compared with"

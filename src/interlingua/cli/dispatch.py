@@ -127,7 +127,7 @@ def _summary(command: Command) -> str:
 def _takes_text(command: Command) -> bool:
     """Tell whether any number of sentences may stand among the flags."""
     parameters = introspection.signature(command).parameters.values()
-    return any(p.kind is p.VAR_POSITIONAL and p.annotation is str for p in parameters)
+    return any(p.kind is p.VAR_POSITIONAL and p.name == "text" for p in parameters)
 
 
 def _show_default(value: object) -> str | None:
@@ -137,9 +137,11 @@ def _show_default(value: object) -> str | None:
 
 def _in_plain_words(error: "CycloptsError", arguments: Sequence[str]) -> str:
     """Say what is wrong with the command line, and where to read on."""
-    from cyclopts import MissingArgumentError
+    from cyclopts import MissingArgumentError, UnusedCliTokensError
 
     words = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, UnusedCliTokensError):
+        words = f"{' '.join(error.unused_tokens or ())}: is more than this command takes; a flag that takes one value has it already"
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         name = error.keyword or error.argument.name
         positional = error.argument.index is not None and error.keyword is None

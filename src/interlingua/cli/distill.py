@@ -72,6 +72,10 @@ def distill(
     """
     if not teacher:
         raise ConfigError("no teacher is given; name a run folder or a model folder")
+    resolved = [path.resolve() for path in teacher]
+    for each, place in zip(teacher, resolved, strict=True):
+        if resolved.count(place) > 1:
+            raise ConfigError(f"{each}: is given twice, and is one teacher only; name each once")
     read = (source, target, valid.valid_source, valid.valid_target, *keep.held_out)
     refuse_odd_names((*teacher, output, *read))
     for path in read:

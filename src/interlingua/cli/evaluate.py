@@ -39,14 +39,17 @@ def evaluate_models(
     machine: MachineFlags,
     to: str | None = None,
     text: Path | None = None,
+    corrections: Path | None = None,
 ) -> None:
     """Print the report on one model, or the mean and spread of several, as ``score.format`` wants it.
 
     ``text`` is where the sources were read; its name tells their language to a model of several pairs. A program that fails after
-    the translations is left out of the report, and told when that is printed.
+    the translations is left out of the report, and told when that is printed. The model of ``score.against`` follows no corrections,
+    so that a model against itself tells what they are worth.
 
     Raises:
         ConfigError: no model, an unknown metric, a program that fails, or flags that need a single model or reference.
+        CorpusError: corrections that cannot be read, or are of other languages.
         ModelError: a model that cannot be read.
         OutputError: the translations cannot be written.
     """
@@ -66,7 +69,7 @@ def evaluate_models(
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:
         how = (search, machine, to, text)
         baseline = score.against and _translate(score.against, sources, *how).lines
-        translated = [_translate(model, sources, *how) for model in models]
+        translated = [_translate(model, sources, *how, corrections) for model in models]
         write("".join(f"{line}\n" for line in translated[0].lines))
     reports = [
         replace(
@@ -138,6 +141,7 @@ def _translate(
     machine: MachineFlags,
     to: str | None,
     text: Path | None,
+    corrections: Path | None = None,
 ) -> _Outputs:
     translator = Translator.load(
         model,
@@ -145,10 +149,15 @@ def _translate(
         dtype=search.dtype,
         threads=machine.threads,
         to=to,
+        corrections=corrections,
     )
     direction = None
     if translator.directions:
         translator, direction = _named(translator, to, text)
+    if corrections and translator.corrections is None:
+        raise ConfigError(
+            f"{model}: corrections are of one pair of languages; say both, --to {direction}"
+        )
     note_zero_shot(translator)
     translations = translator.translate(
         sources,
@@ -174,6 +183,8 @@ def _named(translator: Translator, to: str | None, text: Path | None) -> tuple[T
     found = direction_of_text(known, to, named)
     if found is None:
         return translator, f"into {translator.target_lang}"
+    if found == translator.direction:  # which may follow corrections
+        return translator, str(found)
     return translator.towards(found), str(found)
 
 

@@ -2,12 +2,13 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from interlingua.errors import ConfigError
+from interlingua.files import is_there
 
 if TYPE_CHECKING:
     from interlingua.config import RunConfig
@@ -104,6 +105,9 @@ class RunFlags:
         config = load_config(path, self.to_overrides())
         if path and "run_dir" not in self.to_overrides():
             _refuse_a_moved_run(path, config.run_dir)
+        if path:
+            corpus = config.corpus
+            _refuse_moved_text(path, (*corpus.source, *corpus.target, *corpus.pairs))
         if not (config.corpus.source or config.corpus.pairs or config.corpus.embedded):
             raise ConfigError(
                 "no corpus is given; name a configuration file, or the two sides of one: "
@@ -465,3 +469,14 @@ def _refuse_a_moved_run(path: Path, named: Path | None) -> None:
             f"{path}: is of the run in {own} and names another folder, {named}; was it moved? "
             f"--run-dir {shlex.quote(str(own))} goes on with it, --run-dir NAME begins another one"
         )
+
+
+def _refuse_moved_text(path: Path, text: Iterable[Path]) -> None:
+    """Raise a ConfigError for a configuration that was moved with its text, and still names that by where it was."""
+    for named in text:
+        beside = path.parent / named.name
+        if not is_there(named) and beside.is_file():
+            raise ConfigError(
+                f"{path}: names {named}, which is not to be found from this folder, and {beside} is there; was it moved? Names are read as "
+                f"seen from the current folder: change those in {path}, run_dir too"
+            )

@@ -7,13 +7,14 @@ is projected to the vocabulary, is a key k, and symbol t its value v. When a rel
 
     p(y) = (1 - \lambda)\, p_{model}(y) + \lambda \sum_{i: v_i = y} \mathrm{softmax}_i\!\left(-d_i / T\right)
 
-with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Three things are not as in the paper, which has millions of keys and one
+with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Four things are not as in the paper, which has millions of keys and one
 temperature and lambda for all of them:
 
 * A source looks only at targets whose own sources share four fifths of its symbols with it (:func:`NeighbourMemory.related`), and
   one that was remembered itself at its own target only. Whatever is not like a remembered source is searched as ever.
 * lambda and T follow the distance of the nearest key: at no distance, as for a remembered source, lambda is 1 and only
   that key counts; at ``FARTHEST`` lambda is 0, and T grows with the distance, so that one near key outweighs many far ones.
+* Of a vocabulary of whole words, a target with a word that is spelled letter by letter is for its own source alone.
 * As long as the target of a remembered source is written as it was told, only the key of its place counts: where a word is
   repeated often, the states of a recurrent model become alike.
 
@@ -52,7 +53,7 @@ SAME = 1e-5
 TEMPERATURE = 0.3
 """In distances of the nearest key."""
 _GONE = 2**40
-"""Length of a source that is like no other."""
+"""Length of a source that no other is like."""
 _IMPOSSIBLE = -1000.0
 """Logarithm of what is left of the model's probability where lambda is 1: enough to keep a rule, such as a banned word."""
 
@@ -77,9 +78,14 @@ class NeighbourMemory:
 
     Args:
         examples: of two with the same source the later one counts.
+        letters: symbols that spell words which a vocabulary of whole words does not have. A target with one of them is remembered for
+            its own source alone: a decoder that hardly ever spelled anything cannot go on in the middle of a word.
     """
 
-    def __init__(self, examples: Sequence[Example] = ()) -> None:
+    def __init__(
+        self, examples: Sequence[Example] = (), *, letters: frozenset[int] = frozenset()
+    ) -> None:
+        self._letters = letters
         self._numbered: list[Example] = []
         """Those that went keep their numbers, until they are many."""
         self._exact: dict[tuple[int, ...], int] = {}
@@ -104,8 +110,8 @@ class NeighbourMemory:
             if wanted.get(source) is self._numbered[number]
         }
         if len(self._numbered) - len(kept) > MOST_GONE * len(self._numbered):
-            return NeighbourMemory(examples)
-        other = NeighbourMemory()
+            return NeighbourMemory(examples, letters=self._letters)
+        other = NeighbourMemory(letters=self._letters)
         other._numbered, other._exact = list(self._numbered), kept
         other._places, other._lengths = dict(self._places), self._lengths.copy()
         other._lengths[[self._exact[source] for source in self._exact.keys() - kept.keys()]] = _GONE
@@ -122,7 +128,11 @@ class NeighbourMemory:
             before = self._places.get(symbol, self._lengths[:0])
             self._places[symbol] = np.concatenate([before, np.array(numbers)])
         self._numbered += examples
-        added = np.array([len(each.source) for each in examples], dtype=np.int64)
+        lengths = [
+            len(each.source) if self._letters.isdisjoint(each.target) else _GONE
+            for each in examples
+        ]
+        added = np.array(lengths, dtype=np.int64)
         self._lengths = np.concatenate([self._lengths, added])
 
     def related(self, source: tuple[int, ...]) -> tuple[Example, ...]:

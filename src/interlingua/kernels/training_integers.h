@@ -7,6 +7,8 @@
 // gradients of weights in 16 bits, which are here summed over DEEP_IN_INTEGERS tokens at a time, each time with scales of their own).
 #pragma once
 
+#include <utility>
+
 #include "dropout.h"
 #include "training_products.h"
 
@@ -62,45 +64,63 @@ inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool
     return _mm512_reduce_add_epi32(total);
 }
 
-// What a tile needs to know of its lines beside their integers.
-struct Scales {
+// What is known of some lines beside their integers.
+struct Lines {
     float *scale;
     int32_t *shift;  // what the OFFSET of the other factor adds to a sum
+    Lines from(int64_t line) const { return {scale + line, shift + line}; }
 };
 
-// At most 16 lines, from input `from` on, group after group, `apart` from each other; `room` is for 16 lines of bytes.
-inline void pack_lines(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how, uint32_t *to,
-                       int64_t apart, char *room, Scales found) {
+// At most 16 lines whose numbers lie one after the other, from input `from` on: 32 bits of each line side by side, `apart` from group to
+// group. `room` is for 16 lines of bytes.
+inline void pack_lines_along(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how, uint32_t *to,
+                             int64_t apart, char *room, Lines found) {
     const int64_t groups = (inputs + 3) / 4;
-    if (!x.across) {
-        for (int64_t i = 0; i < count; ++i)
-            found.shift[i] = OFFSET * round_along(x.at(line + i, from), inputs, line + i, lifted, how, room + i * groups * 4, found.scale + i);
-        pack_along(reinterpret_cast<const uint16_t *>(room), 2 * groups, count, groups, to, apart);
-        return;
-    }
-    const auto mask = static_cast<__mmask16>(first(count));
-    __m256i most = _mm256_setzero_si256();
-    for (int64_t k = 0; k < inputs; ++k) most = _mm256_max_epu16(most, sizes_of(_mm256_maskz_loadu_epi16(mask, x.at(line, from + k))));
-    const __m512 size = floats_of(most), steps = _mm512_set1_ps(steps_of(how));
-    const __m512 factor = _mm512_maskz_div_ps(_mm512_cmp_ps_mask(size, _mm512_setzero_ps(), _CMP_GT_OQ), steps, size);
-    const __m512i lift = _mm512_set1_epi32(lifted ? static_cast<int>(0x80808080u) : 0), low = _mm512_set1_epi32(255);
-    __m512i total = _mm512_setzero_si512();
-    for (int64_t g = 0; g < groups; ++g) {
-        __m512i four = lift;
-        for (int j = 0; j < 4 && 4 * g + j < inputs; ++j) {
-            const int64_t k = from + 4 * g + j;
-            const __m512i whole = rounded(floats_of(_mm256_maskz_loadu_epi16(mask, x.at(line, k))), factor, how, k, line);
-            total = _mm512_add_epi32(total, whole);
-            four = _mm512_xor_si512(four, _mm512_slli_epi32(_mm512_and_si512(whole, low), static_cast<unsigned>(8 * j)));
+    for (int64_t i = 0; i < count; ++i)
+        found.shift[i] = OFFSET * round_along(x.at(line + i, from), inputs, line + i, lifted, how, room + i * groups * 4, found.scale + i);
+    pack_along(reinterpret_cast<const uint16_t *>(room), 2 * groups, count, groups, to, apart);
+}
+
+// The scales of lines that lie side by side, and what their numbers are multiplied with; `most` is for as many numbers and 32 more.
+inline void measure_across(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, Rounding how, uint16_t *most, float *factor,
+                           Lines found) {
+    const __m512i size = _mm512_set1_epi16(0x7fff);
+    std::memset(most, 0, static_cast<size_t>(2 * count + 64));
+    for (int64_t k = 0; k < inputs; ++k) {
+        const uint16_t *row = x.at(line, from + k);
+        for (int64_t i = 0; i < count; i += 32) {
+            __builtin_prefetch(row + 8 * x.stride + i);
+            const __m512i here = _mm512_and_si512(size, _mm512_maskz_loadu_epi16(first(count - i), row + i));
+            _mm512_storeu_si512(most + i, _mm512_max_epu16(here, _mm512_loadu_si512(most + i)));
         }
-        _mm512_mask_storeu_epi32(to + g * apart, mask, four);
     }
-    _mm512_mask_storeu_ps(found.scale, mask, _mm512_div_ps(size, steps));
-    _mm512_mask_storeu_epi32(found.shift, mask, _mm512_mullo_epi32(total, _mm512_set1_epi32(OFFSET)));
+    for (int64_t i = 0; i < count; ++i) {
+        const float largest = read(bf16{most[i]}), steps = steps_of(how);
+        found.scale[i] = largest / steps;
+        factor[i] = largest > 0.0f ? steps / largest : 0.0f;
+        found.shift[i] = 0;
+    }
+}
+
+// One group of at most 16 lines that lie side by side and are measured: 32 bits of each. What they come to is added to their shift.
+inline __m512i group_across(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how,
+                            const float *factors, Lines found) {
+    const auto mask = static_cast<__mmask16>(first(count));
+    const __m512 factor = _mm512_maskz_loadu_ps(mask, factors);
+    const __m512i low = _mm512_set1_epi32(255);
+    __m512i four = _mm512_set1_epi32(lifted ? static_cast<int>(0x80808080u) : 0), total = _mm512_setzero_si512();
+    for (int j = 0; j < 4 && j < inputs; ++j) {
+        const __m512i whole = rounded(floats_of(_mm256_maskz_loadu_epi16(mask, x.at(line, from + j))), factor, how, from + j, line);
+        total = _mm512_add_epi32(total, whole);
+        four = _mm512_xor_si512(four, _mm512_slli_epi32(_mm512_and_si512(whole, low), static_cast<unsigned>(8 * j)));
+    }
+    const __m512i before = _mm512_maskz_loadu_epi32(mask, found.shift);
+    _mm512_mask_storeu_epi32(found.shift, mask, _mm512_add_epi32(before, _mm512_slli_epi32(total, 7)));  // times the OFFSET
+    return four;
 }
 
 template <int ROWS, class Out>
-__attribute__((noinline)) void integer_tile(const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Scales of_panel, Out *to,
+__attribute__((noinline)) void integer_tile(const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Lines of_panel, Out *to,
                                             int64_t stride, int64_t width, bool add) {
     for (int r = 0; r < ROWS; ++r)
         for (size_t c = 0; c < PANEL; c += 64 / sizeof(Out)) __builtin_prefetch(to + r * stride + c, 1);
@@ -125,7 +145,7 @@ __attribute__((noinline)) void integer_tile(const uint32_t *rows, const char *pa
 }
 
 template <class Out, int ROWS = MOST_ROWS>
-inline void integer_tile_of(int64_t size, const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Scales of_panel, Out *to,
+inline void integer_tile_of(int64_t size, const uint32_t *rows, const char *panel, int64_t groups, const float *row_scale, Lines of_panel, Out *to,
                             int64_t stride, int64_t width, bool add) {
     if constexpr (ROWS > 0) {
         if (size == ROWS)
@@ -137,6 +157,60 @@ inline void integer_tile_of(int64_t size, const uint32_t *rows, const char *pane
 
 inline int64_t lines_of_cache(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// What a thread packs into: blocks of rows, and what is needed meanwhile.
+struct Bench {
+    uint32_t *blocks;
+    char *bytes;
+    uint16_t *most;
+    float *factor;
+    Lines rows;
+    int64_t size;
+
+    Bench(char *start, int64_t rows_at_once, int64_t step, int64_t inputs) {
+        char *at = start;
+        const auto take = [&](int64_t wanted) { return std::exchange(at, at + lines_of_cache(wanted + 64)); };
+        blocks = reinterpret_cast<uint32_t *>(take(rows_at_once / MOST_ROWS * step * 4 + 64));  // whole lanes may be written at the end
+        bytes = take(16 * (inputs + 4));
+        const int64_t lines = std::max(rows_at_once, PANEL) + 32;
+        most = reinterpret_cast<uint16_t *>(take(2 * lines));
+        factor = reinterpret_cast<float *>(take(4 * lines));
+        rows.scale = reinterpret_cast<float *>(take(4 * lines));
+        rows.shift = reinterpret_cast<int32_t *>(take(4 * lines));
+        size = at - start;
+    }
+};
+
+inline void pack_integer_panel(const Factor &b, int64_t n, int64_t count, int64_t from, int64_t inputs, uint32_t *to, const Bench &bench, Lines found) {
+    if (b.across) measure_across(b, n, count, from, inputs, Rounding::NEAREST, bench.most, bench.factor, found);
+    for (int64_t i = 0; i < count; i += 16) {
+        const int64_t some = std::min<int64_t>(16, count - i);
+        if (!b.across) {
+            pack_lines_along(b, n + i, some, from, inputs, false, Rounding::NEAREST, to + i, PANEL, bench.bytes, found.from(i));
+            continue;
+        }
+        for (int64_t k = 0; k < inputs; k += 4)
+            _mm512_storeu_si512(to + k / 4 * PANEL + i,
+                                group_across(b, n + i, some, from + k, inputs - k, false, Rounding::NEAREST, bench.factor + i, found.from(i)));
+    }
+}
+
+inline void pack_integer_rows(const Factor &a, int64_t row, const Blocks &blocks, int64_t from, int64_t inputs, Rounding how, int64_t step,
+                              const Bench &bench) {
+    if (!a.across) {
+        for (int64_t k = 0; k < blocks.count; ++k)
+            pack_lines_along(a, row + blocks.start(k), blocks.size(k), from, inputs, true, how, bench.blocks + k * step, blocks.size(k), bench.bytes,
+                             bench.rows.from(blocks.start(k)));
+        return;
+    }
+    measure_across(a, row, blocks.start(blocks.count), from, inputs, how, bench.most, bench.factor, bench.rows);
+    for (int64_t i = 0; i < inputs; i += 4)
+        for (int64_t k = 0; k < blocks.count; ++k) {
+            const int64_t start = blocks.start(k), size = blocks.size(k);
+            _mm512_mask_storeu_epi32(bench.blocks + k * step + i / 4 * size, static_cast<__mmask16>(first(size)),
+                                     group_across(a, row + start, size, from + i, inputs - i, true, how, bench.factor + start, bench.rows.from(start)));
+        }
+}
+
 // out (rows, outputs): the sum over `inputs` of a's times b's, or with `add` that and what `out` held; `how` is said of a. What is float is
 // summed in several steps. A sum of integers stays below 2^31 up to 66,000 inputs.
 template <class Out>
@@ -145,37 +219,30 @@ void integer_product(int64_t rows, int64_t outputs, int64_t inputs, const Factor
     const int64_t panels = (outputs + PANEL - 1) / PANEL, depth = STEPS ? std::min(inputs, DEEP_IN_INTEGERS) : inputs, most_groups = (depth + 3) / 4;
     const int64_t most = std::max<int64_t>(1, CLOSE / (4 * most_groups) / MOST_ROWS) * MOST_ROWS;  // rows that are packed at once
     const int64_t panel_step = most_groups * 4 * PANEL + APART, block_step = MOST_ROWS * most_groups + APART / 4;
-    const int64_t blocks_room = lines_of_cache(most / MOST_ROWS * block_step * 4 + 64);  // whole lanes may be written at the end
-    const int64_t lines_room = lines_of_cache(16 * most_groups * 4 + 64), scales_room = lines_of_cache(most * 4 + 64);
-    const int64_t own = blocks_room + lines_room + 2 * scales_room;
-    Room panels_room(panels * panel_step), outputs_room(2 * panels * PANEL * 4), rows_room(threads * own);
+    const int64_t own = Bench(nullptr, most, block_step, depth).size;
+    Room panels_room(panels * panel_step), outputs_room(2 * panels * PANEL * 4), benches(threads * own);
     std::memset(outputs_room.start, 0, static_cast<size_t>(2 * panels * PANEL * 4));  // of outputs that only fill a panel
-    const Scales of_outputs = {reinterpret_cast<float *>(outputs_room.start), reinterpret_cast<int32_t *>(outputs_room.start) + panels * PANEL};
+    const Lines of_outputs = {reinterpret_cast<float *>(outputs_room.start), reinterpret_cast<int32_t *>(outputs_room.start) + panels * PANEL};
 #pragma omp parallel num_threads(threads)
     {
         const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
-        char *const packed = rows_room.start + thread * own, *const lines = packed + blocks_room, *const scales = lines + lines_room;
-        const Scales of_rows = {reinterpret_cast<float *>(scales), reinterpret_cast<int32_t *>(scales + scales_room)};
+        const Bench bench(benches.start + thread * own, most, block_step, depth);
         const int64_t begin = share(rows, thread, team), end = share(rows, thread + 1, team);
         const int64_t parts = (end - begin + most - 1) / most;
         for (int64_t base = 0; base < inputs; base += depth) {
-            const int64_t here = std::min(depth, inputs - base), groups = (here + 3) / 4;
+            const int64_t here = std::min(depth, inputs - base);
 #pragma omp for schedule(static)
-            for (int64_t n = 0; n < outputs; n += 16)
-                pack_lines(b, n, std::min<int64_t>(16, outputs - n), base, here, false, Rounding::NEAREST,
-                           reinterpret_cast<uint32_t *>(panels_room.start + n / PANEL * panel_step) + n % PANEL, PANEL, lines,
-                           {of_outputs.scale + n, of_outputs.shift + n});
+            for (int64_t p = 0; p < panels; ++p)
+                pack_integer_panel(b, p * PANEL, std::min(PANEL, outputs - p * PANEL), base, here,
+                                   reinterpret_cast<uint32_t *>(panels_room.start + p * panel_step), bench, of_outputs.from(p * PANEL));
             for (int64_t part = 0; part < parts; ++part) {
                 const int64_t row = begin + share(end - begin, part, parts), next = begin + share(end - begin, part + 1, parts);
                 const Blocks blocks(next - row);
-                auto block = [&](int64_t k) { return reinterpret_cast<uint32_t *>(packed) + k * block_step; };
-                for (int64_t k = 0; k < blocks.count; ++k)
-                    pack_lines(a, row + blocks.start(k), blocks.size(k), base, here, true, how, block(k), blocks.size(k), lines,
-                               {of_rows.scale + blocks.start(k), of_rows.shift + blocks.start(k)});
+                pack_integer_rows(a, row, blocks, base, here, how, block_step, bench);
                 for (int64_t p = 0; p < panels; ++p)
                     for (int64_t k = 0; k < blocks.count; ++k)
-                        integer_tile_of<Out>(blocks.size(k), block(k), panels_room.start + p * panel_step, groups, of_rows.scale + blocks.start(k),
-                                             {of_outputs.scale + p * PANEL, of_outputs.shift + p * PANEL},
+                        integer_tile_of<Out>(blocks.size(k), bench.blocks + k * block_step, panels_room.start + p * panel_step, (here + 3) / 4,
+                                             bench.rows.scale + blocks.start(k), of_outputs.from(p * PANEL),
                                              out + (row + blocks.start(k)) * outputs + p * PANEL, outputs, std::min(PANEL, outputs - p * PANEL),
                                              add || base > 0);
             }

@@ -35,6 +35,7 @@ from interlingua.requests.text_forms import Sources
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.tokenizer import Tokenizer
 from interlingua.tokenization.truecasing import TruecasingTokenizer, plain_sources
+from interlingua.tokenization.vocabulary import SPACE_MARK
 
 __all__ = [
     "RememberedCorrections",
@@ -131,6 +132,18 @@ def spelling_of(source: str, tokenizer: Tokenizer) -> Hashable:
     return source if tokenizer.unknown_id in ids or not ids else tuple(ids)
 
 
+def _letters_of(tokenizer: Tokenizer) -> frozenset[int]:
+    """Return the symbols that spell what a vocabulary of whole words does not have; of other vocabularies none is only for that."""
+    if tokenizer.kind != "word":
+        return frozenset()
+    tokens = tokenizer.tokens(list(range(tokenizer.vocabulary_size)))
+    return frozenset(
+        symbol
+        for symbol, token in enumerate(tokens)
+        if token == SPACE_MARK or (len(token) == 1 and token.isalnum())
+    )
+
+
 def try_to_spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Spelled | str:
     """Return a correction in ids, or why it cannot be used; see :func:`spell`."""
     try:
@@ -164,7 +177,7 @@ class RememberedCorrections:
     ) -> None:
         self.folder, self.tokenizers, self.direction = Path(folder), tokenizers, direction
         self.model_sha256, self.longest = model_sha256, longest
-        self.memory = NeighbourMemory()
+        self.memory = NeighbourMemory(letters=_letters_of(tokenizers.target))
         self._file = FollowedCorrections(self.folder)
         self._spelled: dict[Correction, Spelled | str] = {}
         """Of each source the correction that counts, and those after it that cannot be used, with the reason; the oldest first."""

@@ -98,6 +98,11 @@ class Plan:
             lines.append(
                 f"BLEU: {self.bleu} on the validation text after a training to its end, as other corpora came to"
             )
+        else:
+            lines.append(
+                "BLEU: nothing is foretold; only of text like what was measured is it: 500 to 50,000 pairs of two languages with words, "
+                "learnt from the beginning by a Transformer, without noise, tags and weights"
+            )
         if self.total_memory and self.memory > _FILLED * self.total_memory:
             lines.append(
                 "the memory is too small: lower batching.batch-tokens, or take a smaller model.preset"

@@ -165,7 +165,7 @@ def test_the_version_is_that_of_the_package(capsys: Capture) -> None:
         (["evaluate", "m", "--source", "s", "--reference", "r", "--format", "x"], '"markdown"'),
         (["tokenize", "m", "--side", "left"], 'Invalid value "left" for --side'),
         (["average", "r"], "--last is missing"),
-        (["train", "a.toml", "b.toml"], "Unused Tokens: ['b.toml']"),
+        (["train", "a.toml", "b.toml"], "b.toml: is more than this command takes"),
         (["correct", "m", "--source", "- Da."], "hyphen is written --source='- ...'"),
         (
             ["distill", "m", "--source", "\udcff.ro", "--output", "o"],

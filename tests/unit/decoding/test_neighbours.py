@@ -44,6 +44,17 @@ def test_only_sources_that_share_four_fifths_are_looked_at_the_most_alike_first(
     assert NeighbourMemory().related((1, 2)) == ()
 
 
+def test_a_target_that_is_spelled_by_letters_is_for_its_own_source_alone() -> None:
+    spelled, plain = (1, 2, 3, 4, 5), (1, 2, 3, 4, 6)
+    memory = NeighbourMemory(
+        [example(spelled, (7, 9, 8, 2)), example(plain)], letters=frozenset({8, 9})
+    )
+    for each in (memory, memory.changed_to(memory.examples), memory.changed_to([])):
+        known = [one.source for one in each.examples]
+        assert [one.source for one in each.related((1, 2, 3, 4, 0))] == known[1:]
+        assert [one.source for one in each.related(spelled)] == known[:1]
+
+
 def test_of_two_with_one_source_the_later_counts() -> None:
     memory = NeighbourMemory([example((5,), (7, 2)), example((5,), (8, 8, 2))])
     assert [each.target for each in memory.related((5,))] == [(8, 8, 2)]

@@ -150,9 +150,9 @@ def test_too_little_memory_or_disk_is_said_in_words() -> None:
 
 
 def test_bleu_is_told_where_it_can_be() -> None:
-    assert "BLEU" not in PLAN.to_text()
     told = replace(PLAN, bleu=BleuBand(12.4, 17.6))
     assert "BLEU: 12 to 18 on the validation text after a training to its end" in told.to_text()
+    assert "BLEU: nothing is foretold" in PLAN.to_text()
     assert json.loads(told.to_json())["bleu"] == {"low": 12.4, "high": 17.6}
 
 
