@@ -83,7 +83,7 @@ inline void pack_lines_along(const Factor &x, int64_t line, int64_t count, int64
 
 // The scales of lines that lie side by side, and what their numbers are multiplied with; `most` is for as many numbers and 32 more.
 inline void measure_across(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, Rounding how, uint16_t *most, float *factor,
-                           Lines found) {
+                           float *scale) {
     const __m512i size = _mm512_set1_epi16(0x7fff);
     std::memset(most, 0, static_cast<size_t>(2 * count + 64));
     for (int64_t k = 0; k < inputs; ++k) {
@@ -96,27 +96,23 @@ inline void measure_across(const Factor &x, int64_t line, int64_t count, int64_t
     }
     for (int64_t i = 0; i < count; ++i) {
         const float largest = read(bf16{most[i]}), steps = steps_of(how);
-        found.scale[i] = largest / steps;
+        scale[i] = largest / steps;
         factor[i] = largest > 0.0f ? steps / largest : 0.0f;
-        found.shift[i] = 0;
     }
 }
 
-// One group of at most 16 lines that lie side by side and are measured: 32 bits of each. What they come to is added to their shift.
-inline __m512i group_across(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how,
-                            const float *factors, Lines found) {
-    const auto mask = static_cast<__mmask16>(first(count));
-    const __m512 factor = _mm512_maskz_loadu_ps(mask, factors);
-    const __m512i low = _mm512_set1_epi32(255);
-    __m512i four = _mm512_set1_epi32(lifted ? static_cast<int>(0x80808080u) : 0), total = _mm512_setzero_si512();
-    for (int j = 0; j < 4 && j < inputs; ++j) {
-        const __m512i whole = rounded(floats_of(_mm256_maskz_loadu_epi16(mask, x.at(line, from + j))), factor, how, from + j, line);
-        total = _mm512_add_epi32(total, whole);
-        four = _mm512_xor_si512(four, _mm512_slli_epi32(_mm512_and_si512(whole, low), static_cast<unsigned>(8 * j)));
+// One group of at most 16 lines that lie side by side and are measured: 32 bits of each.
+inline __m512i group_across(const Factor &x, int64_t line, __mmask16 mask, int64_t from, int64_t inputs, Rounding how, __m512 factor) {
+    __m128i byte[4];
+    for (int j = 0; j < 4; ++j) {
+        const __mmask16 real = j < inputs ? mask : 0;
+        byte[j] = _mm512_cvtepi32_epi8(rounded(floats_of(_mm256_maskz_loadu_epi16(real, x.at(line, from + j))), factor, how, from + j, line));
     }
-    const __m512i before = _mm512_maskz_loadu_epi32(mask, found.shift);
-    _mm512_mask_storeu_epi32(found.shift, mask, _mm512_add_epi32(before, _mm512_slli_epi32(total, 7)));  // times the OFFSET
-    return four;
+    const __m128i low[2] = {_mm_unpacklo_epi8(byte[0], byte[1]), _mm_unpacklo_epi8(byte[2], byte[3])};
+    const __m128i high[2] = {_mm_unpackhi_epi8(byte[0], byte[1]), _mm_unpackhi_epi8(byte[2], byte[3])};
+    const __m256i first_half = _mm256_set_m128i(_mm_unpackhi_epi16(low[0], low[1]), _mm_unpacklo_epi16(low[0], low[1]));
+    const __m256i second_half = _mm256_set_m128i(_mm_unpackhi_epi16(high[0], high[1]), _mm_unpacklo_epi16(high[0], high[1]));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(first_half), second_half, 1);
 }
 
 template <int ROWS, class Out>
@@ -181,16 +177,22 @@ struct Bench {
 };
 
 inline void pack_integer_panel(const Factor &b, int64_t n, int64_t count, int64_t from, int64_t inputs, uint32_t *to, const Bench &bench, Lines found) {
-    if (b.across) measure_across(b, n, count, from, inputs, Rounding::NEAREST, bench.most, bench.factor, found);
+    if (b.across) measure_across(b, n, count, from, inputs, Rounding::NEAREST, bench.most, bench.factor, found.scale);
     for (int64_t i = 0; i < count; i += 16) {
         const int64_t some = std::min<int64_t>(16, count - i);
         if (!b.across) {
             pack_lines_along(b, n + i, some, from, inputs, false, Rounding::NEAREST, to + i, PANEL, bench.bytes, found.from(i));
             continue;
         }
-        for (int64_t k = 0; k < inputs; k += 4)
-            _mm512_storeu_si512(to + k / 4 * PANEL + i,
-                                group_across(b, n + i, some, from + k, inputs - k, false, Rounding::NEAREST, bench.factor + i, found.from(i)));
+        const auto mask = static_cast<__mmask16>(first(some));
+        const __m512 factor = _mm512_maskz_loadu_ps(mask, bench.factor + i);
+        __m512i total = _mm512_setzero_si512();
+        for (int64_t k = 0; k < inputs; k += 4) {
+            const __m512i four = group_across(b, n + i, mask, from + k, inputs - k, Rounding::NEAREST, factor);
+            total = _mm512_dpbusd_epi32(total, _mm512_set1_epi8(-OFFSET), four);  // as the tile will lift them
+            _mm512_storeu_si512(to + k / 4 * PANEL + i, four);
+        }
+        _mm512_mask_storeu_epi32(found.shift + i, mask, total);
     }
 }
 
@@ -202,12 +204,13 @@ inline void pack_integer_rows(const Factor &a, int64_t row, const Blocks &blocks
                              bench.rows.from(blocks.start(k)));
         return;
     }
-    measure_across(a, row, blocks.start(blocks.count), from, inputs, how, bench.most, bench.factor, bench.rows);
+    measure_across(a, row, blocks.start(blocks.count), from, inputs, how, bench.most, bench.factor, bench.rows.scale);
     for (int64_t i = 0; i < inputs; i += 4)
         for (int64_t k = 0; k < blocks.count; ++k) {
             const int64_t start = blocks.start(k), size = blocks.size(k);
-            _mm512_mask_storeu_epi32(bench.blocks + k * step + i / 4 * size, static_cast<__mmask16>(first(size)),
-                                     group_across(a, row + start, size, from + i, inputs - i, true, how, bench.factor + start, bench.rows.from(start)));
+            const auto mask = static_cast<__mmask16>(first(size));
+            const __m512i four = group_across(a, row + start, mask, from + i, inputs - i, how, _mm512_maskz_loadu_ps(mask, bench.factor + start));
+            _mm512_mask_storeu_epi32(bench.blocks + k * step + i / 4 * size, mask, _mm512_xor_si512(four, _mm512_set1_epi8(-OFFSET)));
         }
 }
 
