@@ -1,4 +1,4 @@
-// Dropout without a mask in memory, and the hash that decides.
+// Dropout without a mask in memory.
 #pragma once
 
 #include "native.h"
@@ -7,7 +7,7 @@ namespace {
 
 // A decision for element i depends on nothing but i and two keys, so that the backward pass draws it again
 // instead of reading a mask. The finaliser is Wellons' lowbias32 (2018), once with each key.
-template <class Bits> inline Bits mixed(Bits x) {  // 32, or lanes of them
+inline uint32_t mixed(uint32_t x) {
     x ^= x >> 16;
     x *= 0x7feb352du;
     x ^= x >> 15;

@@ -9,7 +9,6 @@
 
 #include <utility>
 
-#include "dropout.h"
 #include "training_products.h"
 
 #if defined(HAS_TRAINING_PRODUCTS) && defined(__AVX512VNNI__)
@@ -29,12 +28,13 @@ inline __m512 floats_of(__m256i bf16s) { return _mm512_castsi512_ps(_mm512_slli_
 
 inline __m256i sizes_of(__m256i bf16s) { return _mm256_and_si256(bf16s, _mm256_set1_epi16(0x7fff)); }  // ordered as their bits are
 
-// 16 numbers between -0.5 and 0.5, a hash of where they are used.
+// 16 numbers between -0.5 and 0.5 for 16 places of a line, spread evenly along and across: they are to be right in the mean, and need not look
+// drawn. Roberts 2018, "The unreasonable effectiveness of quasirandom sequences": steps of the plastic number's powers, in parts of 2^32.
 inline __m512 lots(int64_t line, int64_t place) {
-    typedef uint32_t Bits __attribute__((vector_size(64)));
-    const Bits lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const Bits drawn = mixed(lanes + (static_cast<uint32_t>(place) + static_cast<uint32_t>(line) * 0x9e3779b1u));
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(drawn)), _mm512_set1_ps(0x1p-32f));
+    constexpr uint32_t ALONG = 0xc13fa9a9u, ACROSS = 0x91e10da5u;
+    const __m512i lanes = _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), _mm512_set1_epi32(static_cast<int>(ALONG)));
+    const uint32_t start = static_cast<uint32_t>(place) * ALONG + static_cast<uint32_t>(line) * ACROSS;
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(start)))), _mm512_set1_ps(0x1p-32f));
 }
 
 inline __m512i rounded(__m512 x, __m512 factor, Rounding how, int64_t line, int64_t place) {
@@ -46,21 +46,23 @@ inline float steps_of(Rounding how) { return how == Rounding::NEAREST ? 127.0f :
 
 // One line whose numbers lie one after the other, as bytes up to a whole group; returns what they come to together, without the OFFSET.
 inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool lifted, Rounding how, char *to, float *scale) {
-    const int64_t filled = (inputs + 3) / 4 * 4;
-    __m256i most = _mm256_setzero_si256();
-    for (int64_t k = 0; k < inputs; k += 16)
-        most = _mm256_max_epu16(most, sizes_of(_mm256_maskz_loadu_epi16(static_cast<__mmask16>(first(std::min<int64_t>(16, inputs - k))), x + k)));
+    const int64_t filled = (inputs + 3) / 4 * 4, whole = inputs / 16 * 16;
+    const auto rest = static_cast<__mmask16>(first(inputs - whole));
+    __m256i most = sizes_of(_mm256_maskz_loadu_epi16(rest, x + whole));
+    for (int64_t k = 0; k < whole; k += 16) most = _mm256_max_epu16(most, sizes_of(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + k))));
     const float size = _mm512_reduce_max_ps(floats_of(most)), steps = steps_of(how);
     *scale = size / steps;
     const __m512 factor = _mm512_set1_ps(size > 0.0f ? steps / size : 0.0f);
     const __m128i lift = _mm_set1_epi8(lifted ? -OFFSET : 0);
+    const auto bytes = [&](__m256i numbers, int64_t k) { return _mm512_cvtepi32_epi8(rounded(floats_of(numbers), factor, how, line, k)); };
+    for (int64_t k = 0; k < whole; k += 16)
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(to + k), _mm_xor_si128(lift, bytes(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + k)), k)));
+    if (filled > whole)
+        _mm_mask_storeu_epi8(to + whole, static_cast<__mmask16>(first(filled - whole)), _mm_xor_si128(lift, bytes(_mm256_maskz_loadu_epi16(rest, x + whole), whole)));
     __m512i total = _mm512_setzero_si512();
-    for (int64_t k = 0; k < filled; k += 16) {
-        const auto real = static_cast<__mmask16>(first(std::max<int64_t>(0, std::min<int64_t>(16, inputs - k))));
-        const __m512i whole = _mm512_maskz_mov_epi32(real, rounded(floats_of(_mm256_maskz_loadu_epi16(real, x + k)), factor, how, line, k));
-        total = _mm512_add_epi32(total, whole);
-        _mm_mask_storeu_epi8(to + k, static_cast<__mmask16>(first(std::min<int64_t>(16, filled - k))), _mm_xor_si128(_mm512_cvtepi32_epi8(whole), lift));
-    }
+    if (!lifted)
+        for (int64_t k = 0; k < filled; k += 64)
+            total = _mm512_dpbusd_epi32(total, _mm512_set1_epi8(1), _mm512_maskz_loadu_epi8(filled - k >= 64 ? ~0ull : (1ull << (filled - k)) - 1, to + k));
     return _mm512_reduce_add_epi32(total);
 }
 
