@@ -938,11 +938,7 @@ def test_several_teachers_write_together(capsys: Capture) -> None:
         ),
         ("distill --source mono.digits --output o", 2, "no teacher is given"),
         ("distill model ./model --source mono.digits --output o", 2, "one teacher only"),
-        (
-            "distill model --source mono.digits --output o a.txt",
-            2,
-            "takes one value has it already",
-        ),
+        ("back-translate model --mono mono.digits --output o a.txt", 2, "has it already"),
         ("distill model --source none.digits --output o", 3, "none.digits: no such file"),
         ("distill model --source mono.digits --target none --output o", 3, "none: no such file"),
         ("distill model --source mono.reverse --output o", 2, "of the other direction"),
