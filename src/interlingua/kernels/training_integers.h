@@ -44,7 +44,7 @@ inline __m512i rounded(__m512 x, __m512 factor, Rounding how, int64_t line, int6
 // How many steps the largest number has: no lot may bring it to 128.
 inline float steps_of(Rounding how) { return how == Rounding::NEAREST ? 127.0f : 126.5f; }
 
-// One line whose numbers lie one after the other, as bytes up to a whole group; returns what they come to together, without the OFFSET.
+// One line whose numbers lie one after the other, as bytes up to a whole group; returns what those that are not lifted come to together.
 inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool lifted, Rounding how, char *to, float *scale) {
     const int64_t filled = (inputs + 3) / 4 * 4, whole = inputs / 16 * 16;
     const auto rest = static_cast<__mmask16>(first(inputs - whole));
@@ -69,7 +69,7 @@ inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool
 // What is known of some lines beside their integers.
 struct Lines {
     float *scale;
-    int32_t *shift;  // what the OFFSET of the other factor adds to a sum
+    int32_t *shift;  // what the OFFSET of the other factor adds to a sum; of lines that are lifted themselves there is none
     Lines from(int64_t line) const { return {scale + line, shift + line}; }
 };
 
@@ -78,8 +78,10 @@ struct Lines {
 inline void pack_lines_along(const Factor &x, int64_t line, int64_t count, int64_t from, int64_t inputs, bool lifted, Rounding how, uint32_t *to,
                              int64_t apart, char *room, Lines found) {
     const int64_t groups = (inputs + 3) / 4;
-    for (int64_t i = 0; i < count; ++i)
-        found.shift[i] = OFFSET * round_along(x.at(line + i, from), inputs, line + i, lifted, how, room + i * groups * 4, found.scale + i);
+    for (int64_t i = 0; i < count; ++i) {
+        const int32_t total = round_along(x.at(line + i, from), inputs, line + i, lifted, how, room + i * groups * 4, found.scale + i);
+        if (!lifted) found.shift[i] = OFFSET * total;
+    }
     pack_along(reinterpret_cast<const uint16_t *>(room), 2 * groups, count, groups, to, apart);
 }
 
@@ -161,7 +163,7 @@ struct Bench {
     char *bytes;
     uint16_t *most;
     float *factor;
-    Lines rows;
+    float *scale;
     int64_t size;
 
     Bench(char *start, int64_t rows_at_once, int64_t step, int64_t inputs) {
@@ -172,8 +174,7 @@ struct Bench {
         const int64_t lines = std::max(rows_at_once, PANEL) + 32;
         most = reinterpret_cast<uint16_t *>(take(2 * lines));
         factor = reinterpret_cast<float *>(take(4 * lines));
-        rows.scale = reinterpret_cast<float *>(take(4 * lines));
-        rows.shift = reinterpret_cast<int32_t *>(take(4 * lines));
+        scale = reinterpret_cast<float *>(take(4 * lines));
         size = at - start;
     }
 };
@@ -203,10 +204,10 @@ inline void pack_integer_rows(const Factor &a, int64_t row, const Blocks &blocks
     if (!a.across) {
         for (int64_t k = 0; k < blocks.count; ++k)
             pack_lines_along(a, row + blocks.start(k), blocks.size(k), from, inputs, true, how, bench.blocks + k * step, blocks.size(k), bench.bytes,
-                             bench.rows.from(blocks.start(k)));
+                             {bench.scale + blocks.start(k), nullptr});
         return;
     }
-    measure_across(a, row, blocks.start(blocks.count), from, inputs, how, bench.most, bench.factor, bench.rows.scale);
+    measure_across(a, row, blocks.start(blocks.count), from, inputs, how, bench.most, bench.factor, bench.scale);
     for (int64_t i = 0; i < inputs; i += 4)
         for (int64_t k = 0; k < blocks.count; ++k) {
             const int64_t start = blocks.start(k), size = blocks.size(k);
@@ -247,7 +248,7 @@ void integer_product(int64_t rows, int64_t outputs, int64_t inputs, const Factor
                 for (int64_t p = 0; p < panels; ++p)
                     for (int64_t k = 0; k < blocks.count; ++k)
                         integer_tile_of<Out>(blocks.size(k), bench.blocks + k * block_step, panels_room.start + p * panel_step, (here + 3) / 4,
-                                             bench.rows.scale + blocks.start(k), of_outputs.from(p * PANEL),
+                                             bench.scale + blocks.start(k), of_outputs.from(p * PANEL),
                                              out + (row + blocks.start(k)) * outputs + p * PANEL, outputs, std::min(PANEL, outputs - p * PANEL),
                                              add || base > 0);
             }
