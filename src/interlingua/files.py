@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -43,6 +43,14 @@ __all__ = [
 def spelled_out(path: Path) -> Path:
     """Return a path to the same place whose last part is its name, as that of the present folder and the one above is not."""
     return path.resolve() if path.name in ("", "..") else path
+
+
+def given_twice(paths: Sequence[Path]) -> Path | None:
+    """Return the first of some paths that leads where another one does, if there is one."""
+    places = [path.resolve() for path in paths]
+    return next(
+        (path for path, place in zip(paths, places, strict=True) if places.count(place) > 1), None
+    )
 
 
 def is_there(path: Path) -> bool:

@@ -9,7 +9,7 @@ from interlingua.cli.marks import note_zero_shot
 from interlingua.cli.streams import note, open_named, read_aligned, say
 from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError, CorpusError
-from interlingua.files import is_there, refuse_to_write_over, spelled_out
+from interlingua.files import given_twice, is_there, refuse_to_write_over, spelled_out
 
 if TYPE_CHECKING:
     from interlingua.evaluation.systems import SystemOutputs, SystemsTable, TestSet
@@ -115,12 +115,10 @@ class _Named:
                 raise ConfigError(
                     f"{path}: does not exist; a system is a model, a run, a file with translations, or NAME=PATH,PATH"
                 )
-        places = [path.resolve() for path in paths]
-        for path, place in zip(paths, places, strict=True):
-            if places.count(place) > 1:
-                raise ConfigError(
-                    f"{path}: is given twice for one system, and is one seed only; name each seed once"
-                )
+        if (again := given_twice(paths)) is not None:
+            raise ConfigError(
+                f"{again}: is given twice for one system, and is one seed only; name each seed once"
+            )
         return cls(name if equals else paths[0].name, paths)
 
     def check_models(self, to: str | None) -> None:

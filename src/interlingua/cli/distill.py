@@ -12,6 +12,7 @@ from interlingua.cli.flags import (
 )
 from interlingua.cli.streams import note, print_json, refuse_missing_text, refuse_odd_names, say
 from interlingua.errors import ConfigError
+from interlingua.files import given_twice
 
 if TYPE_CHECKING:
     from interlingua.config import RunConfig
@@ -72,10 +73,8 @@ def distill(
     """
     if not teacher:
         raise ConfigError("no teacher is given; name a run folder or a model folder")
-    resolved = [path.resolve() for path in teacher]
-    for each, place in zip(teacher, resolved, strict=True):
-        if resolved.count(place) > 1:
-            raise ConfigError(f"{each}: is given twice, and is one teacher only; name each once")
+    if (again := given_twice(teacher)) is not None:
+        raise ConfigError(f"{again}: is given twice, and is one teacher only; name each once")
     read = (source, target, valid.valid_source, valid.valid_target, *keep.held_out)
     refuse_odd_names((*teacher, output, *read))
     for path in read:
