@@ -23,7 +23,6 @@ from interlingua.corpus.lines import read_lines, write_lines
 from interlingua.evaluation.significance import Comparison, compare
 from interlingua.evaluation.systems import SystemOutputs, TestSet, compare_systems
 from interlingua.hardware import choose_dtype
-from interlingua.kernels import matrix_products
 
 __all__ = [
     "Timed",
@@ -37,7 +36,6 @@ __all__ = [
     "even_pairs",
     "first_pairs",
     "has_bfloat16",
-    "has_integers",
     "held_out",
     "length_flags",
     "mean_bleu",
@@ -264,11 +262,6 @@ def describe_machine() -> str:
 def has_bfloat16() -> bool:
     """Tell whether the processor multiplies in bfloat16; without such instructions torch takes minutes for a step."""
     return choose_dtype("auto", torch.device("cpu")) is torch.bfloat16
-
-
-def has_integers() -> bool:
-    """Tell whether a training can have its products in int8 here."""
-    return matrix_products.has_integers()
 
 
 def spread(values: list[float]) -> dict[str, float]:

@@ -17,7 +17,9 @@ import statistics
 import sys
 from pathlib import Path
 
-from prove_commands import corpora, describe_machine, has_integers, run, table
+from prove_commands import corpora, describe_machine, run, table
+
+from interlingua.kernels.matrix_products import has_integers
 
 RECIPE = Path(__file__).parents[1] / "recipes/multi30k_en_de.toml"
 PLAIN = "plain float32"

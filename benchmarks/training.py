@@ -27,7 +27,7 @@ from typing import Any
 
 from peer_environments import TORCH, environment_of
 from peers.harness import SIZES
-from prove_commands import corpora, describe_machine, has_bfloat16, has_integers, record
+from prove_commands import corpora, describe_machine, has_bfloat16, record
 from training_rows import (
     NEEDS_BFLOAT16,
     PEERS,
@@ -48,6 +48,8 @@ from training_verdict import (
     summarise,
     table_of,
 )
+
+from interlingua.kernels.matrix_products import has_integers
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
