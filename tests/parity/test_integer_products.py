@@ -1,9 +1,8 @@
 """Products in 8-bit integers against their plain twin, and what a training step in them comes to."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
+from factor_shapes import SHAPES
 from torch import Tensor
 
 from interlingua.batching.batch import make_batch
@@ -17,31 +16,10 @@ from interlingua.kernels.packed import packed_loss
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 
-SHAPES = [
-    (1, 1, 2),
-    (1, 33, 2),
-    (3, 16, 4),
-    (13, 31, 6),
-    (14, 32, 34),
-    (15, 33, 66),
-    (70, 257, 258),
-    (401, 64, 1026),
-    (29, 1000, 512),
-    (40, 50, 8000),
-]
-"""Rows, columns and what is summed over: around the sizes of groups, blocks, panels and the 16 lanes of a register."""
 TOKENS_AT_ONCE = 1_024
 """Tokens that are rounded and summed together in a gradient of weights."""
 
 pytestmark = pytest.mark.skipif(not has_integers(), reason="no such products for this processor")
-
-
-@pytest.fixture(params=[1, 3])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 def rounded(x: Tensor, across: int) -> Tensor:
@@ -57,7 +35,7 @@ def plain(a: Tensor, b: Tensor) -> Tensor:
     return rounded(a, 1) @ rounded(b, 0)
 
 
-@pytest.mark.parametrize(("rows", "columns", "inner"), SHAPES)
+@pytest.mark.parametrize(("rows", "columns", "inner"), [*SHAPES, (40, 50, 8000)])
 def test_products_are_those_of_the_plain_twin(
     rows: int, columns: int, inner: int, threads: int
 ) -> None:

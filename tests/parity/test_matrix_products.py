@@ -1,37 +1,15 @@
 """The matrix products of a training step against torch's own, for every shape of factors and however many threads share them."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
+from factor_shapes import SHAPES
 
 from interlingua.kernels import matrix_products
 from interlingua.kernels.matrix_products import product, product_over_rows
 
-SHAPES = [
-    (1, 1, 2),
-    (1, 33, 2),
-    (3, 16, 4),
-    (13, 31, 6),
-    (14, 32, 34),
-    (15, 33, 66),
-    (70, 257, 258),
-    (401, 64, 1026),
-    (29, 1000, 512),
-]
-"""Rows, columns and what is summed over: around the sizes of blocks, panels and the 16 lanes of a register."""
-
 ours = pytest.mark.skipif(
     not matrix_products._has_pairs(), reason="no such products for this processor"
 )
-
-
-@pytest.fixture(params=[1, 3])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
