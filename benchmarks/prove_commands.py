@@ -270,13 +270,19 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def describe_commit() -> str | None:
-    """Return the commit of these files, with -dirty behind it where they were changed since; None where git knows of none."""
-    asked = ["git", "describe", "--always", "--dirty"]
+    """Return the commit of these files, with -dirty behind it where they were changed since; None where git knows of none.
+
+    A change of ``RESULTS.md`` counts for nothing: the rows that were just measured are written there.
+    """
+    changed = ["git", "status", "--porcelain", "--untracked-files=no", ":/", f":!{RECORD.name}"]
     try:
-        told = subprocess.run(asked, cwd=RECORD.parent, capture_output=True, text=True)
+        commit, changes = (
+            subprocess.run(asked, cwd=RECORD.parent, capture_output=True, text=True).stdout.strip()
+            for asked in (["git", "describe", "--always"], changed)
+        )
     except FileNotFoundError:  # no git here
         return None
-    return told.stdout.strip() or None
+    return f"{commit}-dirty" if changes else commit or None
 
 
 def record(title: str, command: str, table: str) -> None:

@@ -258,3 +258,27 @@ def test_without_git_no_commit_is_known(
 
     monkeypatch.setenv("PATH", str(tmp_path))
     assert describe_commit() is None
+
+
+def test_a_row_that_was_just_written_does_not_make_the_next_one_of_changed_files(
+    proofs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import prove_commands
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    record, source = tmp_path / "benchmarks/RESULTS.md", tmp_path / "source.py"
+    record.parent.mkdir()
+    for file in (record, source):
+        file.write_text("before\n")
+    git("init")
+    git("add", ".")
+    git("commit", "--message", "Begin")
+    monkeypatch.setattr(prove_commands, "RECORD", record)
+    record.write_text("a row\n")
+    commit = prove_commands.describe_commit()
+    assert commit and "dirty" not in commit
+    source.write_text("after\n")
+    assert prove_commands.describe_commit() == f"{commit}-dirty"

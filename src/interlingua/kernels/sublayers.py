@@ -36,9 +36,13 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *weights: Tensor) -> Tensor:
-        joined = (weights[0] if len(weights) == 1 else torch.cat(weights)).to(x.dtype)
+        sizes = [len(weight) for weight in weights]
+        if len(weights) == 1:
+            joined = weights[0].to(x.dtype)
+        else:  # put together in the type of x: in their own they would pass through memory twice
+            joined = torch.cat(weights, out=x.new_empty(sum(sizes), x.size(1)))
         ctx.save_for_backward(x, joined)
-        ctx.sizes = [len(weight) for weight in weights]
+        ctx.sizes = sizes
         return product(x, joined.T)
 
     @staticmethod

@@ -8,6 +8,7 @@ that part of the weights, which the others see (what is divided is what Rajbhand
 import mmap
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, distributed, nn
@@ -48,6 +49,8 @@ class SharedParameters:
             first, last = (min(max(start, at), end) for at in (self._part.start, self._part.stop))
             self._inside[parameter] = slice(first - start, last - start)
             start = end
+        for parameter, own in zip(parameters, self._own, strict=True):
+            parameter.register_post_accumulate_grad_hook(partial(_move, own))
         self.meet()
 
     @classmethod
@@ -87,10 +90,8 @@ class SharedParameters:
         """
         for parameter, own in zip(self._parameters, self._own, strict=True):
             if parameter.grad is None:
-                own.zero_()
-            else:
-                own.copy_(parameter.grad)
-            parameter.grad = own
+                parameter.grad = own.zero_()
+            _move(own, parameter)
         self.meet()
         squares = 0.0
         for start in self._part[::_CHUNK]:
@@ -142,6 +143,13 @@ class SharedParameters:
             found.append(flat.view(parameter.shape))
             place += flat.nbytes
         return found
+
+
+@torch.no_grad()
+def _move(own: Tensor, parameter: Tensor) -> None:
+    """Have ``own`` hold the gradient: called as soon as it is there, while it still lies in the cache and its memory serves the next one."""
+    if parameter.grad is not None and parameter.grad is not own:
+        parameter.grad = own.copy_(parameter.grad)
 
 
 def _create(length: int) -> int | None:
