@@ -34,10 +34,10 @@ ALLOWED = 0.02
 def main() -> None:
     """Train what is missing, compare, and end with 1 if the losses are too far apart."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/prove-loss"))
-    parser.add_argument("--updates", type=int, default=500)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=Path, default=Path("runs/prove-loss"), help="folder")
+    parser.add_argument("--updates", type=int, default=500, help="of each training")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="1 2 3 by default")
+    parser.add_argument("--threads", type=int, default=2, help="of each training")
     parser.add_argument("--only", choices=tuple(WAYS), help="train only so, and leave")
     fast = [way for way in WAYS if way != PLAIN and (has_integers() or "int8" not in way)]
     parser.add_argument("--ways", choices=fast, nargs="+", default=fast, help="to compare")

@@ -188,8 +188,9 @@ def _read_arguments() -> argparse.Namespace:
     parser.add_argument("--near", type=float, default=0.8, help=again)
     patience = "seconds that a run of a system may take, start and compilation included; one that takes longer is stopped and counts as failed"
     parser.add_argument("--patience", type=float, default=600.0, help=patience)
+    names = "; ".join(f"'{name}'" for name in names_of("cpu"))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rows", nargs="*", metavar="ROW", help="all by default")
+    parser.add_argument("--rows", nargs="*", metavar="ROW", help=f"all by default; {names}")
     parser.add_argument(
         "--json", action="store_true", help="print what was found as JSON, not as a table"
     )

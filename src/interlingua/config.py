@@ -311,7 +311,7 @@ class TrainingConfig(Section):
     """Checkpoints kept on disk."""
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
     """Arithmetic of the matrix products; auto is bfloat16 where the hardware has it. int8: bfloat16, and the products of the paper's
-    Transformer in 8-bit integers, a third faster and a little other numbers (AMD from Zen 4 on, Intel with AVX-512 BF16 and without AMX)."""
+    Transformer in 8-bit integers, a quarter to a half faster and a little other numbers (AMD from Zen 4 on, Intel with AVX-512 BF16 and without AMX)."""
     plain: bool = False
     """Compute with the plain references instead of the kernels that equal them: slower, to compare."""
     device: str = Field(

@@ -576,13 +576,16 @@ def test_a_run_that_ended_between_its_first_model_and_checkpoint_begins_again(
     assert steps() == [4, 8, 12]
 
 
-def test_where_a_run_computes_is_kept_where_nothing_is_said(begun: Path) -> None:
+def test_where_a_run_computes_is_kept_where_nothing_is_said(begun: Path, capsys: Capture) -> None:
     said = TRAIN.replace(REPEATABLE, "")
     torch.set_num_threads(3)
     run(f"{said} --training.steps 12")
     assert json.loads(Path("run/environment.json").read_text())["threads"] == 1
     assert '"threads": 2' not in Path("run/settings.jsonl").read_text()
+    assert "to the last bit" not in capsys.readouterr().err
     run(f"{said} --training.steps 16 --training.threads 2")
+    remark = "need not be equal to the last bit from here on: threads was 1, and is 2\n"
+    assert remark in capsys.readouterr().err
     assert json.loads(Path("run/environment.json").read_text())["threads"] == 2
     torch.set_num_threads(1)
 

@@ -52,10 +52,14 @@ def test_a_run_in_int8_is_told_goes_on_to_the_last_bit_and_is_replayed(capsys: C
     assert "bfloat16 with products in int8 on cpu" in capsys.readouterr().err
     assert train("parts", 20, "--training.dtype", "int8") == 0
     assert train("parts", 40, "--training.dtype", "int8") == 0
+    assert "to the last bit" not in capsys.readouterr().err
+    assert json.loads(Path("whole/environment.json").read_text())["dtype"] == "int8"
     assert losses_of("parts") == losses_of("whole")
     models = [load_model_folder(Path(run)).model.state_dict() for run in ("whole", "parts")]
     assert all(models[0][name].equal(models[1][name]) for name in models[0])
     assert main(["replay", "whole", "--steps", "40"]) == 0
+    assert train("parts", 60, "--training.dtype", "bfloat16") == 0
+    assert "last bit from here on: dtype was int8, and is bfloat16" in capsys.readouterr().err
     assert train("exact", 40, "--training.dtype", "bfloat16") == 0
     assert losses_of("exact") != losses_of("whole")
     # Later a model this small may or may not have found out where to look, in any arithmetic.

@@ -279,6 +279,7 @@ def test_a_row_that_was_just_written_does_not_make_the_next_one_of_changed_files
     monkeypatch.setattr(prove_commands, "RECORD", record)
     record.write_text("a row\n")
     commit = prove_commands.describe_commit()
-    assert commit and "dirty" not in commit
+    assert commit is not None
+    assert "dirty" not in commit
     source.write_text("after\n")
     assert prove_commands.describe_commit() == f"{commit}-dirty"

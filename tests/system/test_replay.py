@@ -245,3 +245,11 @@ def test_what_cannot_be_replayed_is_told_in_one_line(
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1
+
+
+def test_torchrun_starts_no_replay(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["replay", "run"]) == 2
+    assert "start it without torchrun" in capsys.readouterr().err

@@ -25,7 +25,7 @@ from interlingua.training.meter import LOG_EVERY
 from interlingua.training.prepare import Prepared, reopen
 from interlingua.training.progress import TrainingProgress
 from interlingua.training.run import train_again
-from interlingua.training.run_folder import MACHINE, RunFolder
+from interlingua.training.run_folder import MACHINE, RunFolder, other_machine
 
 __all__ = ["TOLERANCE", "LossPair", "Replayed", "compare_losses", "replay"]
 
@@ -149,12 +149,16 @@ def replay(
         console: where progress goes, by default standard error.
 
     Raises:
-        ConfigError: no update is asked for.
+        ConfigError: no update is asked for, or torchrun started this process.
         ModelError: there is no run, it has no records, or the model that it began with is gone.
         CorpusError: a text that it was trained on has been changed where it was, or its shards are damaged.
     """
     if steps < 1:
         raise ConfigError(f"--steps must be at least 1, not {steps}")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "a run is replayed in one process, also one of several; start it without torchrun"
+        )
     folder = RunFolder(run)
     progress = TrainingProgress(console or Console(stderr=True))
     prepared = reopen(folder)
@@ -296,12 +300,7 @@ def _read_environment(folder: RunFolder) -> dict[str, Any]:
 
 def _other_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Say in what the machine, or what computes on it, is another one than the run wrote down."""
-    told = [name for name in MACHINE if name in before]
-    found = [
-        f"{name} was {before[name]}, and is {now.get(name)}"
-        for name in told
-        if before[name] != now.get(name)
-    ]
+    found = other_machine(before, now)
     if untold := [name for name in MACHINE if name not in before]:
         found.append(f"environment.json does not tell {', '.join(untold)}")
     return found

@@ -302,11 +302,9 @@ class _Run:
             if self.trainer.mean is not None:
                 self.trainer.mean.load_state_dict(self.trainer.model.state_dict())
         self.prepared.training.order_ahead(self.trainer.state.cursor.epoch)
-        in_int8 = " with products in int8" if self.trainer.config.dtype == "int8" else ""
         self.progress.say(
             f"{self.saved.describe()}, {torch.get_num_threads()} threads, "
-            f"{str(self.trainer.dtype).removeprefix('torch.')}{in_int8} on {self.trainer.device}, "
-            + self._ways_to_compute()
+            f"{self._arithmetic_in_words()} on {self.trainer.device}, {self._ways_to_compute()}"
         )
         if self.workers.is_first:
             self._keep_environment()
@@ -319,13 +317,27 @@ class _Run:
             kernels=self._ways_to_compute(),
             started_from=start.origin if start else None,
             device=self.trainer.device,
-            dtype=self.trainer.dtype,
+            arithmetic=self._arithmetic(),
             processes=self.workers.size,
         )
         config = self.prepared.config
         training = config.training.model_dump(mode="json")
         fixed = fixed_settings(config, self.folder)
-        self.folder.keep_settings(self.trainer.state.step, training, environment, fixed)
+        changed = self.folder.keep_settings(self.trainer.state.step, training, environment, fixed)
+        if changed:
+            self.progress.say(
+                f"need not be equal to the last bit from here on: {'; '.join(changed)}"
+            )
+
+    def _arithmetic(self) -> str:
+        """Name the arithmetic of products of matrices, as ``training.dtype`` does."""
+        is_int8 = self.trainer.config.dtype == "int8"
+        return "int8" if is_int8 else str(self.trainer.dtype).removeprefix("torch.")
+
+    def _arithmetic_in_words(self) -> str:
+        of_all = str(self.trainer.dtype).removeprefix("torch.")
+        of_products = self._arithmetic()
+        return of_all if of_all == of_products else f"{of_all} with products in {of_products}"
 
     def _ways_to_compute(self) -> str:
         if self.prepared.config.training.plain:

@@ -18,7 +18,7 @@ from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.files import clear_left_overs, hold_folder, write_text
 from interlingua.tokenization.pair import SHARED_NAME, SOURCE_NAME, TARGET_NAME
 
-__all__ = ["MACHINE", "TOKENIZER_FILES", "RunFolder", "not_prepared"]
+__all__ = ["MACHINE", "TOKENIZER_FILES", "RunFolder", "not_prepared", "other_machine"]
 
 MACHINE = (
     *("interlingua", "torch", "processor", "vectors", "threads", "processes"),
@@ -124,7 +124,7 @@ class RunFolder:
         started_from: dict[str, str] | None = None,
         *,
         device: torch.device | None = None,
-        dtype: torch.dtype | None = None,
+        arithmetic: str | None = None,
         processes: int = 1,
     ) -> dict[str, Any]:
         """Record what the numbers of this run depend on, and return it.
@@ -133,7 +133,7 @@ class RunFolder:
             kernels: what computes between matrix products.
             started_from: the model that the weights were taken from, and its checksum.
             device: where matrices are multiplied.
-            dtype: the arithmetic of their products.
+            arithmetic: of their products, as ``training.dtype`` names it.
             processes: how many train the model together.
         """
         content = {
@@ -147,7 +147,7 @@ class RunFolder:
             "threads": torch.get_num_threads(),
             "processes": processes,
             "device": str(device) if device else None,
-            "dtype": str(dtype).removeprefix("torch.") if dtype else None,
+            "dtype": arithmetic,
             "kernels": kernels,
             "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         } | ({"started_from": started_from} if started_from else {})
@@ -160,8 +160,8 @@ class RunFolder:
         training: dict[str, Any],
         environment: dict[str, Any],
         fixed: dict[str, Any],
-    ) -> None:
-        """Record by what settings, and where, training goes on after update ``step``, if that has changed.
+    ) -> list[str]:
+        """Record by what settings, and where, training goes on after update ``step``, if that has changed; return in what the machine has.
 
         ``config.toml`` and ``environment.json`` tell the newest; these lines tell those of every update. ``fixed`` is what no
         update may change; of a run of an earlier version more may be told of it now.
@@ -175,6 +175,7 @@ class RunFolder:
         except ModelError:
             every = []
         before = [each for each in every if each["after"] < step]
+        changed = other_machine(before[-1]["environment"], environment) if before else []
         if before and {name: before[-1].get(name) for name in now} == now:
             after = before.pop()["after"]
         else:
@@ -183,6 +184,7 @@ class RunFolder:
         if kept != every:  # what was recorded since came to no update that is kept
             lines = [json.dumps(each, sort_keys=True) for each in kept]
             write_text(self.settings, "".join(f"{line}\n" for line in lines))
+        return changed
 
     def read_settings(self) -> list[dict[str, Any]]:
         """Return what :meth:`keep_settings` recorded, in the order of updates; nothing of a run of an earlier version.
@@ -205,6 +207,15 @@ class RunFolder:
                 f"{self.settings}: cannot be read ({error}); take a whole copy of the run"
             ) from error
         return found
+
+
+def other_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Say in what the machine, or what computes on it, is another one than was written down, as far as it was."""
+    return [
+        f"{name} was {before[name]}, and is {now.get(name)}"
+        for name in MACHINE
+        if name in before and before[name] != now.get(name)
+    ]
 
 
 def not_prepared(path: Path) -> TrainingError:

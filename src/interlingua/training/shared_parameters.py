@@ -50,7 +50,7 @@ class SharedParameters:
             self._inside[parameter] = slice(first - start, last - start)
             start = end
         for parameter, own in zip(parameters, self._own, strict=True):
-            parameter.register_post_accumulate_grad_hook(partial(_move, own))
+            parameter.register_post_accumulate_grad_hook(partial(_move, own))  # type: ignore[no-untyped-call]
         self.meet()
 
     @classmethod
