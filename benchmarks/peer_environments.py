@@ -1,7 +1,10 @@
-"""A Python of its own for each peer, so that none decides about another's versions."""
+"""A Python of its own for each peer, so that none decides about another's versions; and ours as the wheel of whoever has no compiler."""
 
+import os
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -21,6 +24,21 @@ def environment_of(name: str, packages: tuple[str, ...], folder: Path) -> Path:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
         ready.write_text(wanted, encoding="utf-8")
     return python
+
+
+@cache
+def environment_of_wheel(sources: Path, folder: Path) -> tuple[tuple[str, str], ...]:
+    """Build the wheel as ``make build`` does, and return variables with which this Python takes the package from it and finds no compiler."""
+    print("building the wheel ...", file=sys.stderr, flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(sources)]
+    with_kernels = os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"}
+    subprocess.run(build, check=True, env=with_kernels, stdout=subprocess.DEVNULL)
+    (wheel,) = folder.glob("*.whl")
+    site = folder / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*install, "--target", str(site), str(wheel)], check=True)
+    return (("PYTHONPATH", str(site)), ("PATH", ""), ("CXX", ""))
 
 
 def _size_of_torch() -> str:

@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from peer_environments import TORCH, environment_of
+from peer_environments import TORCH, environment_of, environment_of_wheel
 from peers.harness import SIZES
 from prove_commands import corpora, describe_machine, has_bfloat16, record
 from training_rows import (
@@ -340,12 +340,16 @@ def measure_row(
         for mode in PEERS[name].modes
         if row.peers == "all" or mode.startswith(row.peers)
     }
+    of_ours = row
+    if row.is_from_wheel:
+        wheel = environment_of_wheel(ROOT, ROOT / ".benchmarks" / "wheel")
+        of_ours = replace(row, environment=(*row.environment, *wheel))
     systems = {
-        (name, mode): system_of(*script, row, mode, batches, arguments)
+        (name, mode): system_of(*script, of_ours if name == OURS else row, mode, batches, arguments)
         for (name, mode), script in scripts.items()
     }
     peak = peak_of(row, arguments)
-    products = system_of(mine, "products.py", row, row.ours, batches, arguments)
+    products = system_of(mine, "products.py", of_ours, row.ours, batches, arguments)
     rounds: Rounds = {system: [] for system in systems}
     contenders = list(systems)
     flops = flops_of(row.size, batches, arguments.steps)

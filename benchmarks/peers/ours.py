@@ -10,6 +10,7 @@ import interlingua
 from interlingua.batching.batch import make_batch
 from interlingua.config import TrainingConfig
 from interlingua.hardware import choose_dtype, prepare_cpu
+from interlingua.kernels import devices
 from interlingua.model.architecture import Architecture
 from interlingua.model.transformer import Transformer
 from interlingua.training.loop import Trainer
@@ -74,6 +75,6 @@ with join_workers(device, patience=600.0) as workers:
         step,
         report=print if workers.is_first else (lambda _: None),
         at_the_end=graphs,
-        version=interlingua.__version__,
+        version=f"{interlingua.__version__}, {devices.describe(device)}",
         parameters=sum(p.numel() for p in model.parameters()),
     )

@@ -1,5 +1,7 @@
 """What is built can be installed, and is what we meant to ship."""
 
+import os
+import platform
 import subprocess
 import sys
 import sysconfig
@@ -11,19 +13,25 @@ from pathlib import Path
 import pytest
 
 import interlingua
+from interlingua.kernels.compiling import BUILT, CLASSES, compilers
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+HAS_KERNELS = sys.platform.startswith("linux") and platform.machine() == "x86_64"
+"""Whether wheels that are built here have compiled kernels."""
 
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the sdist, built as ``make build`` does."""
     pytest.importorskip("build", reason="needs the build package")
+    if HAS_KERNELS and not compilers():
+        pytest.skip("needs a C++ compiler")
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    with_kernels = os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"}
+    built = subprocess.run(command, capture_output=True, text=True, check=False, env=with_kernels)
     # The build fetches its backend into an environment of its own.
     if built.returncode and ("ConnectionError" in built.stdout or "NewConnection" in built.stdout):
         pytest.skip("the package index cannot be reached")
@@ -37,7 +45,8 @@ def only(folder: Path, pattern: str) -> Path:
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
-    with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
+    built = only(dist, "*.whl")
+    with zipfile.ZipFile(built) as wheel:
         names = set(wheel.namelist())
     info = f"interlingua-{interlingua.__version__}.dist-info"
     assert {name.split("/")[0] for name in names} == {"interlingua", info}
@@ -47,7 +56,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
         for file in package.rglob("*")
         if file.is_file() and file.suffix != ".pyc"
     }
-    assert {name for name in names if name.startswith("interlingua/")} == source
+    libraries = {f"interlingua/kernels/{BUILT.name}/{kind.name}.so" for kind in CLASSES}
+    wanted = source | libraries if HAS_KERNELS else source
+    assert {name for name in names if name.startswith("interlingua/")} == wanted
+    assert ("manylinux" in built.name) == HAS_KERNELS
     assert "interlingua/py.typed" in names
     assert f"{info}/licenses/LICENSE" in names
 
@@ -55,7 +67,14 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist: Path) -> None:
 def test_the_sdist_holds_what_a_packager_needs(dist: Path) -> None:
     with tarfile.open(only(dist, "*.tar.gz")) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {"pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "Makefile"} <= names
+    assert {
+        "pyproject.toml",
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "Makefile",
+        "hatch_build.py",
+    } <= names
     assert {"src/interlingua/py.typed", "tests/conftest.py", "recipes/reverse.toml"} <= names
     assert "tests/golden/models/v1/model.safetensors" in names
     assert not {name for name in names if name.startswith(("runs/", ".venv/", ".git/"))}
@@ -103,3 +122,28 @@ def test_the_installed_package_translates_without_this_source_tree(environment: 
     assert environment.parent in Path(place.strip()).parents
     model = ROOT / "tests" / "golden" / "models" / "v1"
     assert output_of(environment, "translate", str(model), "1 2 3").strip() == "3 2 1"
+
+
+@pytest.mark.skipif(not HAS_KERNELS, reason="wheels have kernels for Linux on x86-64 only")
+def test_the_installed_package_needs_no_compiler(environment: Path) -> None:
+    script = "from interlingua.kernels import native; print(native.describe())"
+    without = {name: value for name, value in os.environ.items() if name != "CXX"} | {"PATH": ""}
+    command = [str(environment / "python"), "-c", script]
+    told = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=environment, env=without
+    ).stdout.strip()
+    assert told.startswith(tuple(f"kernels-{kind.name}-" for kind in CLASSES))
+
+
+@pytest.mark.skipif(not HAS_KERNELS, reason="wheels have kernels for Linux on x86-64 only")
+def test_a_wheel_with_kernels_is_not_built_without_a_compiler(tmp_path: Path) -> None:
+    pytest.importorskip("build", reason="needs the build package")
+    asked = os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "CXX": "none"}
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=asked)
+    if "ConnectionError" in done.stdout or "NewConnection" in done.stdout:
+        pytest.skip("the package index cannot be reached")
+    assert done.returncode != 0
+    assert "No C++ compiler" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())

@@ -380,6 +380,32 @@ def test_a_row_is_measured_round_by_round(
     assert found["systems"]["Eole bf16"]["runs"] == 3
 
 
+def test_without_a_compiler_ours_and_only_ours_is_taken_from_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import training
+    from training_rows import Peer, Row
+
+    (tmp_path / "peers").mkdir()
+    for name in ("peak", "products", "ours", "eole"):
+        told = SYSTEM.format(first=500.0)
+        needed = "import os, sys\nif (os.environ.get('FROM') == 'wheel') != {}: sys.exit('the other environment')\n"
+        ours = name in ("products", "ours")
+        (tmp_path / "peers" / f"{name}.py").write_text(needed.format(ours) + told)
+    monkeypatch.setattr(training, "HERE", tmp_path)
+    monkeypatch.setattr(training, "PEERS", {"Eole": Peer("eole.py", (), ("bf16",))})
+    monkeypatch.setattr(training, "environment_of_wheel", lambda *_: (("FROM", "wheel"),))
+    monkeypatch.setattr("sys.argv", ["training.py", "--rounds", "1"])
+    batches = tmp_path / "batches.json"
+    batches.write_text(json.dumps({"vocabulary": 12, "batches": []}))
+    row = Row("some", "small", "bf16", "all", must=1.0, reach=3.0, is_from_wheel=True)
+    python = {"Eole": Path(sys.executable)}
+    found = training.measure_row(row, batches, python, training._read_arguments())
+    assert found["failures"] == []
+    assert found["products_alone"]["failed"] is None
+    assert found["met"]
+
+
 def test_large_products_that_fail_in_a_round_are_told_and_end_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

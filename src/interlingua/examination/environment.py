@@ -126,7 +126,7 @@ def _describe_instructions(flags: set[str] | None) -> Finding:
 
 def _examine_compiler() -> list[Finding]:
     if native.is_available():
-        return [_note("compiler", f"The kernels were compiled here ({native.describe()}).")]
+        return [_note("compiler", f"The kernels are compiled ({native.describe()}).")]
     return [
         Finding(
             "no-compiler",

@@ -1,7 +1,8 @@
-"""The C++ files of this room, compiled once for this machine by its own compiler; without one, torch does everything.
+"""The compiled C++ files of this room, as functions of tensors; where there is no library of them, torch does everything.
 
-The library is kept in the user's cache folder under a name that says what it was made from. ``CXX`` names another
-compiler, as it does for any build; ``CXX=none`` does without.
+A wheel for Linux on x86-64 brings libraries along. Elsewhere this machine's own compiler makes one, once, which is kept in the user's
+cache folder under a name that says what it was made from. ``CXX`` names the compiler that shall make one, as it does for any build;
+``CXX=none`` does without any.
 """
 
 import ctypes
@@ -9,42 +10,32 @@ import hashlib
 import os
 import platform
 import shlex
-import shutil
-import signal
 import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from interlingua.kernels.compiling import (
+    AVX2,
+    BUILT,
+    CLASSES,
+    HEADERS,
+    OPTIMISE,
+    SOURCES,
+    compile_library,
+    compilers,
+    processor,
+    run_compiler,
+)
+
 __all__ = ["DTYPES", "describe", "function", "is_available", "library"]
 
 DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16"}
 """The storage types of the kernels, and what the names of their functions end in."""
-
-_SOURCES = [Path(__file__).with_name(f"{name}.cpp") for name in ("training", "decoding")]
-_HEADERS = [
-    Path(__file__).with_name(f"{name}.h")
-    for name in (
-        *("native", "products", "training_products", "training_integers"),
-        *("dropout", "attention"),
-    )
-]
-_OPTIMISE = (
-    *("-std=c++17", "-O3", "-fPIC"),
-    # Sums may be taken in several lanes. Not -ffast-math: a NaN must stay one, and subnormals stay in the process.
-    *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math"),
-)
-_AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe")
-_PATIENCE = 120.0
-_SCRATCH = "compiling-"
-_LEFT_OVER = 24 * 3600.0
-"""Seconds after which nobody can still be compiling."""
 
 _DROPOUT = "uuuf"
 _ATTENTION = "lllll" + "pp" + "ppp" + "lll" + "ppp" + "i" + _DROPOUT
@@ -121,22 +112,37 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
-    """Return the library and its name, or None and the reason; the compilers of this machine are tried in turn."""
-    wished = os.environ.get("CXX")
+    """Return the library and its name, or None and the reason: what came along, or else what the compilers of this machine make."""
+    if not os.environ.get("CXX"):
+        brought = _brought()
+        if brought:
+            return brought
     reason = "no C++ compiler: c++ or g++"
-    for compiler in [wished] if wished else ["c++", "g++"]:
-        command = shlex.split(compiler)
-        if not command or not shutil.which(command[0]):
-            continue
+    for compiler in compilers():
         for instructions in _instructions():
             try:
-                return _load(command, [*_OPTIMISE, *instructions])
+                return _load(compiler, [*OPTIMISE, *instructions])
             except subprocess.CalledProcessError as error:
                 lines = error.stderr.decode(errors="replace").strip().splitlines()
-                reason = f"{compiler}: {lines[-1] if lines else 'failed'}"
+                reason = f"{shlex.join(compiler)}: {lines[-1] if lines else 'failed'}"
             except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-                reason = f"{compiler}: {error}"  # a RuntimeError: there is no home folder
+                # a RuntimeError: there is no home folder
+                reason = f"{shlex.join(compiler)}: {error}"
     return None, reason
+
+
+def _brought() -> tuple[ctypes.CDLL, str] | None:
+    """Return the library for this processor that came with the package, and its name; None if none did, or it cannot be loaded."""
+    capability, told = torch.backends.cpu.get_cpu_capability(), {*processor().split()}
+    if "ATEN_CPU_CAPABILITY" in os.environ:
+        told.discard("avx_vnni")
+    for kind in CLASSES:
+        path = BUILT / f"{kind.name}.so"
+        if kind.suits(capability, told) and path.is_file():
+            with suppress(OSError):
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                return ctypes.CDLL(str(path)), f"kernels-{kind.name}-{digest[:20]}"
+    return None
 
 
 def _instructions() -> list[tuple[str, ...]]:
@@ -150,8 +156,8 @@ def _instructions() -> list[tuple[str, ...]]:
         return [("-march=native",)]
     if capability != "AVX2":
         return [()]
-    has_vnni = "avx_vnni" in _processor() and "ATEN_CPU_CAPABILITY" not in os.environ
-    return [(*_AVX2, "-mavxvnni"), _AVX2] if has_vnni else [_AVX2]
+    has_vnni = "avx_vnni" in processor() and "ATEN_CPU_CAPABILITY" not in os.environ
+    return [(*AVX2, "-mavxvnni"), AVX2] if has_vnni else [AVX2]
 
 
 def _load(compiler: list[str], flags: list[str]) -> tuple[ctypes.CDLL, str]:
@@ -164,7 +170,7 @@ def _load(compiler: list[str], flags: list[str]) -> tuple[ctypes.CDLL, str]:
         except OSError:
             path.unlink(missing_ok=True)
     try:
-        _compile([*compiler, *flags], path)
+        compile_library([*compiler, *flags], path)
     except (OSError, subprocess.SubprocessError):
         if not path.exists():  # else somebody else has made it meanwhile
             raise
@@ -189,71 +195,11 @@ def _cache_folder() -> Path:
 
 def _fingerprint(compiler: list[str], flags: list[str]) -> str:
     """Name the sources, the compiler, the flags, and the processor that ``native`` means."""
-    version = _run([*compiler, "--version"])  # of ``ccache g++`` that of the second
-    files = [path.read_bytes() for path in (*_SOURCES, *_HEADERS)]
+    version = run_compiler([*compiler, "--version"])  # of ``ccache g++`` that of the second
+    files = [path.read_bytes() for path in (*SOURCES, *HEADERS)]
     parts = [*files, version, *(word.encode() for word in (*compiler, *flags))]
-    parts.append(f"{platform.machine()} {_processor()}".encode())
+    parts.append(f"{platform.machine()} {processor()}".encode())
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()[:20]
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
-
-
-def _compile(command: list[str], path: Path) -> None:
-    """Put the library at ``path``, whole or not at all; several processes may do so at once, and machines that share a home.
-
-    So no number of a process is in the name of what is being written: another machine would miss it among its own, and clear it away.
-    What was left by those that were killed goes when it is old.
-    """
-    for left_over in path.parent.glob(f"{_SCRATCH}*"):
-        with suppress(OSError):  # another process may be quicker
-            if time.time() - left_over.stat().st_mtime > _LEFT_OVER:
-                shutil.rmtree(left_over)
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=path.parent) as scratch:
-        objects = [str(Path(scratch) / f"{source.stem}.o") for source in _SOURCES]
-        _run_together(
-            [*command, "-fopenmp", "-c", str(source), "-o", made]
-            for source, made in zip(_SOURCES, objects, strict=True)
-        )
-        linked = Path(scratch) / path.name
-        _run([*command, "-shared", *objects, "-o", str(linked)])
-        with linked.open("rb") as made:
-            os.fsync(made.fileno())
-        linked.replace(path)
-
-
-def _run_together(commands: Iterable[list[str]]) -> None:
-    """Run compilers side by side; whoever is told to stop meanwhile does not wait for them."""
-    with ExitStack() as started:
-        running = []
-        for command in commands:
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-            )
-            started.enter_context(process)
-            started.callback(_end, process)  # which comes first
-            running.append(process)
-        for process in running:
-            output, errors = process.communicate(timeout=_PATIENCE)
-            if process.returncode != 0:
-                raise subprocess.CalledProcessError(
-                    process.returncode, process.args, output, errors
-                )
-
-
-def _end(compiler: subprocess.Popen[bytes]) -> None:
-    """End a compiler that is still at work, and what it has started."""
-    if compiler.poll() is None:
-        os.killpg(compiler.pid, signal.SIGTERM)
-
-
-def _run(command: list[str]) -> bytes:
-    return subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True).stdout

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from interlingua import files
-from interlingua.kernels import gpu, native
+from interlingua.kernels import compiling, gpu, native
 
 
 class Told(Exception):
@@ -32,7 +32,7 @@ def test_whoever_is_told_to_stop_does_not_wait_for_the_compilers(tmp_path: Path)
     started = time.monotonic()
     try:
         with pytest.raises(Told):
-            native._run_together([slow, ["sleep", "60"]])
+            compiling._run_together([slow, ["sleep", "60"]])
     finally:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - started < 30
@@ -42,7 +42,7 @@ def test_whoever_is_told_to_stop_does_not_wait_for_the_compilers(tmp_path: Path)
 
 def test_a_compiler_that_fails_says_why() -> None:
     with pytest.raises(subprocess.CalledProcessError) as told:
-        native._run_together([["true"], ["sh", "-c", "echo no room >&2; exit 3"]])
+        compiling._run_together([["true"], ["sh", "-c", "echo no room >&2; exit 3"]])
     assert (told.value.returncode, told.value.stderr) == (3, b"no room\n")
 
 
@@ -73,7 +73,7 @@ def test_a_compiler_behind_another_program_is_the_one_that_counts(
     before.chmod(0o755)
     monkeypatch.setenv("CXX", f"{before} c++")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(native, "_OPTIMISE", ["-O0", "-std=c++17", "-fPIC"])
+    monkeypatch.setattr(native, "OPTIMISE", ["-O0", "-std=c++17", "-fPIC"])
     found, words = native._loaded.__wrapped__()
     assert found is not None, words
 
@@ -85,7 +85,7 @@ def test_a_cache_that_cannot_be_written_leaves_all_to_torch(
         raise OSError(f"{path}: cannot be written (no space left on device)")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(native, "_compile", fail)
+    monkeypatch.setattr(native, "compile_library", fail)
     found, words = native._loaded.__wrapped__()
     assert found is None
     assert "no space left" in words
@@ -106,9 +106,9 @@ def test_another_machine_with_the_same_home_clears_nothing_away_that_is_being_wr
         return b""
 
     monkeypatch.setattr(files, "_is_alive", lambda _: False)  # as there: the number means nothing
-    monkeypatch.setattr(native, "_run_together", lambda _: None)
-    monkeypatch.setattr(native, "_run", link)
-    native._compile(["c++"], path)
+    monkeypatch.setattr(compiling, "_run_together", lambda _: None)
+    monkeypatch.setattr(compiling, "run_compiler", link)
+    compiling.compile_library(["c++"], path)
     assert path.read_bytes() == b"library"
     assert sorted(each.name for each in tmp_path.iterdir()) == [young.name, path.name]
 
@@ -122,8 +122,85 @@ def test_a_library_that_somebody_else_made_while_a_compiler_failed_is_taken(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(native, "_fingerprint", lambda *_: "1")
-    monkeypatch.setattr(native, "_compile", fail)
+    monkeypatch.setattr(native, "compile_library", fail)
     opened, library = [], ctypes.CDLL(None)
     monkeypatch.setattr(ctypes, "CDLL", lambda path: opened.append(path) or library)
     assert native._load(["c++"], []) == (library, "kernels-1")
     assert opened == [str(tmp_path / "interlingua/kernels-1.so")]
+
+
+LIBRARY = ctypes.CDLL(None)
+HAS = {kind.name: {*kind.needs} for kind in compiling.CLASSES}
+
+
+@pytest.mark.parametrize(
+    ("capability", "has", "name"),
+    [
+        ("AVX512", HAS["avx512-amx"], "avx512-amx"),
+        ("AVX512", HAS["avx512-bf16"] | {"avx2", "fma", "avx_vnni"}, "avx512-bf16"),
+        ("AVX512", HAS["avx512-vnni"], "avx512-vnni"),
+        ("AVX512", {"avx512f", "avx2", "fma"}, "avx2"),  # the first of that kind
+        ("AVX2", HAS["avx512-bf16"] | {"avx2", "fma", "avx_vnni"}, "avx2-vnni"),
+        ("AVX2", {"avx2", "fma"}, "avx2"),
+        ("DEFAULT", HAS["avx512-bf16"] | {"avx2", "fma"}, None),
+        ("AVX512", set(), None),
+    ],
+)
+def test_a_wheel_has_a_library_for_every_processor_that_torch_has_kernels_for(
+    capability: str, has: set[str], name: str | None
+) -> None:
+    suiting = [kind.name for kind in compiling.CLASSES if kind.suits(capability, has)]
+    assert next(iter(suiting), None) == name
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Put files into the place of a wheel's libraries; return what is opened of them."""
+    for kind in compiling.CLASSES:
+        (tmp_path / f"{kind.name}.so").write_bytes(kind.name.encode())
+    opened: list[str] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: opened.append(Path(path).name) or LIBRARY)
+    monkeypatch.setattr(native, "BUILT", tmp_path)
+    monkeypatch.setattr(native, "compilers", list)
+    monkeypatch.setattr(native, "processor", lambda: "flags : avx2 fma avx_vnni")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+    return opened
+
+
+def test_what_came_with_the_package_needs_no_compiler(brought: list[str]) -> None:
+    found, words = native._loaded.__wrapped__()
+    assert found is not None
+    assert brought == ["avx2-vnni.so"]
+    assert words.startswith("kernels-avx2-vnni-")
+
+
+def test_who_holds_a_processor_to_avx2_gets_the_library_of_it(
+    brought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    assert native._loaded.__wrapped__()[0] is not None
+    assert brought == ["avx2.so"]
+
+
+def test_who_names_a_compiler_or_none_gets_nothing_that_came_along(
+    brought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "none")
+    assert native._loaded.__wrapped__()[0] is None
+    assert brought == []
+
+
+def test_a_library_that_cannot_be_loaded_leaves_it_to_the_next(
+    brought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_only_the_plain_one(path: str) -> object:
+        if not path.endswith("avx2.so"):
+            raise OSError("invalid ELF header")
+        return LIBRARY
+
+    monkeypatch.setattr(ctypes, "CDLL", open_only_the_plain_one)
+    found, words = native._loaded.__wrapped__()
+    assert found is LIBRARY
+    assert words.startswith("kernels-avx2-")
