@@ -93,7 +93,8 @@ $(VENV)/.docs-ready: $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-build: $(READY) ## wheel and sdist in dist/; on Linux x86-64 the wheel has compiled kernels, a minute
+build: $(READY) ## wheel and sdist in dist/; on Linux x86-64 the wheel has compiled kernels (GCC 11 or newer, a minute)
+	rm -f dist/interlingua-*
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build
 
 clean: ## remove the environment and everything that was built; runs/ stays

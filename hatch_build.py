@@ -6,7 +6,7 @@ Whoever installs such a wheel needs no C++ compiler. A wheel that is built other
 import importlib.util
 import platform
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,14 +26,17 @@ class Kernels(BuildHookInterface):
         """Compile, and name the files and the platform; an installation that stays in the sources has none."""
         if version == "editable":
             return
-        if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
-            self.app.display_warning("No kernels are compiled for a wheel but on Linux, x86-64.")
+        here = sys.platform, platform.machine(), platform.libc_ver()[0]
+        if here != ("linux", "x86_64", "glibc"):
+            self.app.display_warning(
+                "Wheels have kernels on Linux, x86-64, glibc only: not this one."
+            )
             return
         compiling = compiling_of(Path(self.root) / KERNELS / "compiling.py")
-        self.made = Path(tempfile.mkdtemp(prefix="interlingua-kernels-"))
+        self.scratch = tempfile.TemporaryDirectory(prefix="interlingua-kernels-")
         newest = 0
         for kind in compiling.CLASSES:
-            library = self.made / f"{kind.name}.so"
+            library = Path(self.scratch.name, f"{kind.name}.so")
             compile_for(compiling, kind, library)
             newest = max(newest, *map(int, re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())))
             build_data["force_include"][str(library)] = (
@@ -44,9 +47,8 @@ class Kernels(BuildHookInterface):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Clear away what lies in the wheel now."""
-        made = getattr(self, "made", None)
-        if made:
-            shutil.rmtree(made)
+        if hasattr(self, "scratch"):
+            self.scratch.cleanup()
 
 
 def compiling_of(path: Path) -> ModuleType:
@@ -68,6 +70,11 @@ def compile_for(compiling: ModuleType, kind: Any, library: Path) -> None:
         raise SystemExit(f"No C++ compiler: c++ or g++, or what CXX names; {without}")
     try:
         compiling.compile_library([*compiler, *compiling.OPTIMISE, *kind.flags, "-s"], library)
-    except subprocess.CalledProcessError as error:
-        sys.stderr.buffer.write(error.stderr)
-        raise SystemExit(f"The kernels cannot be compiled for {kind.name}; {without}") from None
+    except subprocess.SubprocessError as error:
+        told = (error.stderr or b"").decode(errors="replace") or str(error)
+        failed = f"The kernels cannot be compiled for {kind.name} (GCC 11 or newer can); {without}"
+        raise SystemExit(f"{told}\n{failed}") from None
+    if (
+        b"GOMP_parallel" not in library.read_bytes()
+    ):  # the library of threads that torch brings along
+        raise SystemExit(f"The kernels need GCC, and {shlex.join(compiler)} is another; {without}")

@@ -32,7 +32,7 @@ def environment_of_wheel(sources: Path, folder: Path) -> tuple[tuple[str, str], 
     print("building the wheel ...", file=sys.stderr, flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(sources)]
-    with_kernels = os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"}
+    with_kernels = os.environ | {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true", "CXX": ""}
     subprocess.run(build, check=True, env=with_kernels, stdout=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
     site = folder / "site"

@@ -67,7 +67,7 @@ ROWS = [
         default="bf16",
         is_from_wheel=True,
     ),
-    # Nobody asks for more of this one than not to be slower than the peers.
+    # An installation from the sources. The row above was this one until 04bdbca, and missed the 2 that it must come to.
     Row("base, torch alone", "base", "bf16", "all", 1.0, 2.0, NO_COMPILER),
 ]
 GPU = (("BENCH_DEVICE", "cuda"),)

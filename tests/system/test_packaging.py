@@ -18,7 +18,9 @@ from interlingua.kernels.compiling import BUILT, CLASSES, compilers
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-HAS_KERNELS = sys.platform.startswith("linux") and platform.machine() == "x86_64"
+HAS_KERNELS = (sys.platform, platform.machine(), platform.libc_ver()[0]) == (
+    *("linux", "x86_64", "glibc"),
+)
 """Whether wheels that are built here have compiled kernels."""
 
 

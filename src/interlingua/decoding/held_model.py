@@ -11,6 +11,7 @@ from torch import nn
 from interlingua.decoding.protocol import SequenceModel
 from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import release_freed_memory
+from interlingua.kernels import native
 from interlingua.kernels.search import CompiledSearch, can_search, precisions
 from interlingua.model.encoder_decoder import EncoderDecoder
 from interlingua.model.transformer import Transformer
@@ -100,7 +101,7 @@ def pack(
             f"dtype {wanted} is for the kernels, which are for a Transformer of the usual parts on a CPU, and not for "
             f"{'a plain search' if plain else 'this model'}; leave it out"
         )
-    here = ", ".join(precisions()) or "none: there is no C++ compiler (c++ or g++)"
+    here = ", ".join(precisions()) or f"none: {native.describe()}"
     raise ConfigError(f"this machine has no kernels for {wanted} (it has {here}); leave dtype out")
 
 

@@ -133,7 +133,9 @@ def _examine_compiler() -> list[Finding]:
             "warning",
             (),
             f"Training goes without the compiled kernels ({native.describe()}): the same numbers, but slower.",
-            "install a C++ compiler: apt-get install g++",
+            "leave CXX out, or let it name a C++ compiler that is here"
+            if os.environ.get("CXX")
+            else "install a C++ compiler: apt-get install g++",
         )
     ]
 

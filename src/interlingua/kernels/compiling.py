@@ -73,21 +73,22 @@ class ProcessorClass:
         return capability in allowed and self.needs <= has
 
 
-_WIDE = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni")
-_WIDE_FLAGS = ("-march=x86-64-v4", "-mavx512vnni")
+_NARROW = frozenset(("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"))
+_WIDE = _NARROW | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_WIDE_FLAGS = ("-march=x86-64-v4",)
+_VNNI, _VNNI_FLAGS = _WIDE | {"avx512_vnni"}, (*_WIDE_FLAGS, "-mavx512vnni")
+_PAIRS, _PAIRS_FLAGS = _VNNI | {"avx512_bf16"}, (*_VNNI_FLAGS, "-mavx512bf16")
 CLASSES = (
-    # Only so that the kernels see it (``training_products.h``): products in bfloat16 are left to torch there.
+    # Its library is told of AMX only so that the kernels leave products in bfloat16 to torch (``training_products.h``).
     ProcessorClass(
-        "avx512-amx",
-        frozenset((*_WIDE, "avx512_bf16", "amx_bf16")),
-        (*_WIDE_FLAGS, "-mavx512bf16", "-mamx-tile", "-mamx-bf16"),
+        *("avx512-amx", _PAIRS | {"amx_tile", "amx_bf16"}),
+        (*_PAIRS_FLAGS, "-mamx-tile", "-mamx-bf16"),
     ),
-    ProcessorClass(
-        "avx512-bf16", frozenset((*_WIDE, "avx512_bf16")), (*_WIDE_FLAGS, "-mavx512bf16")
-    ),
-    ProcessorClass("avx512-vnni", frozenset(_WIDE), _WIDE_FLAGS),
-    ProcessorClass("avx2-vnni", frozenset(("avx2", "fma", "avx_vnni")), (*AVX2, "-mavxvnni")),
-    ProcessorClass("avx2", frozenset(("avx2", "fma")), AVX2),
+    ProcessorClass("avx512-bf16", _PAIRS, _PAIRS_FLAGS),
+    ProcessorClass("avx512-vnni", _VNNI, _VNNI_FLAGS),
+    ProcessorClass("avx512", _WIDE, _WIDE_FLAGS),
+    ProcessorClass("avx2-vnni", _NARROW | {"avx_vnni"}, (*AVX2, "-mavxvnni")),
+    ProcessorClass("avx2", _NARROW, AVX2),
 )
 """The best first."""
 

@@ -1,4 +1,4 @@
-"""Which kernels a device has: those that a C++ compiler made for the processor, or those that Triton makes for a graphics card."""
+"""Which kernels a device has: those in C++ for the processor, or those that Triton makes for a graphics card."""
 
 from collections.abc import Callable
 

@@ -115,7 +115,7 @@ def _has_onednn() -> bool:
 
 @cache
 def has_integers() -> bool:
-    """Tell whether products can be ``in_integers`` here: there is a C++ compiler, and AVX-512 with VNNI and bfloat16, but no AMX."""
+    """Tell whether products can be ``in_integers`` here: there are compiled kernels, and AVX-512 with VNNI and bfloat16, but no AMX."""
     return hasattr(native.library(), "integer_product_bf16")
 
 

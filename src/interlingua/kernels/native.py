@@ -12,7 +12,6 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -113,11 +112,11 @@ def library() -> ctypes.CDLL | None:
 @cache
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
     """Return the library and its name, or None and the reason: what came along, or else what the compilers of this machine make."""
-    if not os.environ.get("CXX"):
-        brought = _brought()
-        if brought:
-            return brought
-    reason = "no C++ compiler: c++ or g++"
+    wished = os.environ.get("CXX")
+    brought = (None, f"no C++ compiler {wished}, which CXX names") if wished else _brought()
+    if brought[0] is not None:
+        return brought
+    reason = brought[1]
     for compiler in compilers():
         for instructions in _instructions():
             try:
@@ -131,18 +130,21 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
     return None, reason
 
 
-def _brought() -> tuple[ctypes.CDLL, str] | None:
-    """Return the library for this processor that came with the package, and its name; None if none did, or it cannot be loaded."""
+def _brought() -> tuple[ctypes.CDLL | None, str]:
+    """Return the library for this processor that came with the package, and its name, or None and the reason."""
+    reason = "no C++ compiler: c++ or g++"
     capability, told = torch.backends.cpu.get_cpu_capability(), {*processor().split()}
     if "ATEN_CPU_CAPABILITY" in os.environ:
         told.discard("avx_vnni")
     for kind in CLASSES:
         path = BUILT / f"{kind.name}.so"
         if kind.suits(capability, told) and path.is_file():
-            with suppress(OSError):
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            try:
+                digest = hashlib.sha256(path.read_bytes() + processor().encode()).hexdigest()
                 return ctypes.CDLL(str(path)), f"kernels-{kind.name}-{digest[:20]}"
-    return None
+            except OSError as error:
+                reason = str(error)
+    return None, reason
 
 
 def _instructions() -> list[tuple[str, ...]]:

@@ -72,7 +72,7 @@ def _kernels(precision: str) -> _Kernels | None:
 
 
 def precisions() -> list[str]:
-    """Return the kinds of numbers that this machine's kernels compute with, exact first; none without a compiler."""
+    """Return the kinds of numbers that this machine's kernels compute with, exact first; none where there is no library of them."""
     return [name for name in _NAMES if _kernels(name) is not None]
 
 

@@ -48,10 +48,10 @@ def refuse_missing_integers(config: TrainingConfig, device: torch.device) -> Non
             'training.dtype = "int8" is a way of the kernels, which training.plain leaves out; leave one of the two out'
         )
     if device.type != "cpu" or not has_integers():
-        where = "on this processor, or for want of a C++ compiler"
+        where = "on this processor, or for want of the compiled kernels (interlingua doctor)"
         raise ConfigError(
             f"training.dtype: there are no products in int8 {where if device.type == 'cpu' else f'on {device}'}; they take AVX-512 VNNI and "
-            "BF16 without AMX (AMD from Zen 4 on), and g++; take auto"
+            "BF16 without AMX (AMD from Zen 4 on); take auto"
         )
 
 

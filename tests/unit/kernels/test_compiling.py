@@ -137,12 +137,14 @@ HAS = {kind.name: {*kind.needs} for kind in compiling.CLASSES}
     ("capability", "has", "name"),
     [
         ("AVX512", HAS["avx512-amx"], "avx512-amx"),
-        ("AVX512", HAS["avx512-bf16"] | {"avx2", "fma", "avx_vnni"}, "avx512-bf16"),
+        ("AVX512", HAS["avx512-bf16"] | {"avx_vnni"}, "avx512-bf16"),
         ("AVX512", HAS["avx512-vnni"], "avx512-vnni"),
-        ("AVX512", {"avx512f", "avx2", "fma"}, "avx2"),  # the first of that kind
-        ("AVX2", HAS["avx512-bf16"] | {"avx2", "fma", "avx_vnni"}, "avx2-vnni"),
-        ("AVX2", {"avx2", "fma"}, "avx2"),
-        ("DEFAULT", HAS["avx512-bf16"] | {"avx2", "fma"}, None),
+        ("AVX512", HAS["avx512"], "avx512"),  # the first of that kind, Skylake's
+        ("AVX512", HAS["avx2"] | {"avx512f"}, "avx2"),
+        ("AVX2", HAS["avx512-bf16"] | {"avx_vnni"}, "avx2-vnni"),
+        ("AVX2", HAS["avx2"], "avx2"),
+        ("AVX2", {"avx2", "fma"}, None),
+        ("DEFAULT", HAS["avx512-bf16"], None),
         ("AVX512", set(), None),
     ],
 )
@@ -162,7 +164,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(ctypes, "CDLL", lambda path: opened.append(Path(path).name) or LIBRARY)
     monkeypatch.setattr(native, "BUILT", tmp_path)
     monkeypatch.setattr(native, "compilers", list)
-    monkeypatch.setattr(native, "processor", lambda: "flags : avx2 fma avx_vnni")
+    monkeypatch.setattr(native, "processor", lambda: f"flags : {' '.join(HAS['avx2-vnni'])}")
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
@@ -204,3 +206,19 @@ def test_a_library_that_cannot_be_loaded_leaves_it_to_the_next(
     found, words = native._loaded.__wrapped__()
     assert found is LIBRARY
     assert words.startswith("kernels-avx2-")
+
+
+def test_a_library_that_cannot_be_loaded_is_told_where_there_is_no_other(
+    brought: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_none(path: str) -> object:
+        raise OSError("failed to map segment from shared object")
+
+    monkeypatch.setattr(ctypes, "CDLL", open_none)
+    assert native._loaded.__wrapped__() == (None, "failed to map segment from shared object")
+
+
+def test_a_compiler_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "clang++-77 -m64")
+    told = "no C++ compiler clang++-77 -m64, which CXX names"
+    assert native._loaded.__wrapped__() == (None, told)
