@@ -17,6 +17,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNELS = Path("src", "interlingua", "kernels")
+PATIENCE = 1200.0
+"""Seconds for a compiler that takes ten where nothing else is going on: nobody waits for a sentence here."""
 
 
 class Kernels(BuildHookInterface):
@@ -69,7 +71,8 @@ def compile_for(compiling: ModuleType, kind: Any, library: Path) -> None:
     if compiler is None:
         raise SystemExit(f"No C++ compiler: c++ or g++, or what CXX names; {without}")
     try:
-        compiling.compile_library([*compiler, *compiling.OPTIMISE, *kind.flags, "-s"], library)
+        command = [*compiler, *compiling.OPTIMISE, *kind.flags, "-s"]
+        compiling.compile_library(command, library, PATIENCE)
     except subprocess.SubprocessError as error:
         told = (error.stderr or b"").decode(errors="replace") or str(error)
         failed = f"The kernels cannot be compiled for {kind.name} (GCC 11 or newer can); {without}"

@@ -109,11 +109,11 @@ def processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
 
 
-def compile_library(command: list[str], path: Path) -> None:
+def compile_library(command: list[str], path: Path, patience: float = _PATIENCE) -> None:
     """Put the library at ``path``, whole or not at all; several processes may do so at once, and machines that share a home.
 
     So no number of a process is in the name of what is being written: another machine would miss it among its own, and clear it away.
-    What was left by those that were killed goes when it is old.
+    What was left by those that were killed goes when it is old. After ``patience`` seconds a compiler is given up.
     """
     for left_over in path.parent.glob(f"{_SCRATCH}*"):
         with suppress(OSError):  # another process may be quicker
@@ -121,10 +121,11 @@ def compile_library(command: list[str], path: Path) -> None:
                 shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=path.parent) as scratch:
         objects = [str(Path(scratch) / f"{source.stem}.o") for source in SOURCES]
-        _run_together(
+        commands = [
             [*command, "-fopenmp", "-c", str(source), "-o", made]
             for source, made in zip(SOURCES, objects, strict=True)
-        )
+        ]
+        _run_together(commands, patience)
         linked = Path(scratch) / path.name
         run_compiler([*command, "-shared", *objects, "-o", str(linked)])
         with linked.open("rb") as made:
@@ -132,7 +133,7 @@ def compile_library(command: list[str], path: Path) -> None:
         linked.replace(path)
 
 
-def _run_together(commands: Iterable[list[str]]) -> None:
+def _run_together(commands: Iterable[list[str]], patience: float = _PATIENCE) -> None:
     """Run compilers side by side; whoever is told to stop meanwhile does not wait for them."""
     with ExitStack() as started:
         running = []
@@ -144,7 +145,7 @@ def _run_together(commands: Iterable[list[str]]) -> None:
             started.callback(_end, process)  # which comes first
             running.append(process)
         for process in running:
-            output, errors = process.communicate(timeout=_PATIENCE)
+            output, errors = process.communicate(timeout=patience)
             if process.returncode != 0:
                 raise subprocess.CalledProcessError(
                     process.returncode, process.args, output, errors

@@ -106,7 +106,7 @@ def test_another_machine_with_the_same_home_clears_nothing_away_that_is_being_wr
         return b""
 
     monkeypatch.setattr(files, "_is_alive", lambda _: False)  # as there: the number means nothing
-    monkeypatch.setattr(compiling, "_run_together", lambda _: None)
+    monkeypatch.setattr(compiling, "_run_together", lambda *_: None)
     monkeypatch.setattr(compiling, "run_compiler", link)
     compiling.compile_library(["c++"], path)
     assert path.read_bytes() == b"library"
