@@ -77,7 +77,6 @@ def compile_for(compiling: ModuleType, kind: Any, library: Path) -> None:
         told = (error.stderr or b"").decode(errors="replace") or str(error)
         failed = f"The kernels cannot be compiled for {kind.name} (GCC 11 or newer can); {without}"
         raise SystemExit(f"{told}\n{failed}") from None
-    if (
-        b"GOMP_parallel" not in library.read_bytes()
-    ):  # the library of threads that torch brings along
+    # That is in the library of threads that torch brings along; other compilers call another.
+    if b"GOMP_parallel" not in library.read_bytes():
         raise SystemExit(f"The kernels need GCC, and {shlex.join(compiler)} is another; {without}")

@@ -95,9 +95,8 @@ def measure(
         for (vocabulary, tokens), path in of_text.items():
             write_batches(path, corpora() / "multi30k_en_de", vocabulary, tokens)
         pythons = pythons_of_peers(arguments.device) if rows else {}
-        if any(
-            row.is_from_wheel for row in rows
-        ):  # what cannot be built shall not stop it after hours
+        # Before all rows: what cannot be built shall not stop them after hours.
+        if any(row.is_from_wheel for row in rows):
             environment_of_wheel(ROOT, WHEEL)
         for row in rows:
             batches = of_text[row.vocabulary, row.tokens]
