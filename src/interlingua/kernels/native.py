@@ -133,14 +133,15 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
 def _brought() -> tuple[ctypes.CDLL | None, str]:
     """Return the library for this processor that came with the package, and its name, or None and the reason."""
     reason = "no C++ compiler: c++ or g++"
-    capability, told = torch.backends.cpu.get_cpu_capability(), {*processor().split()}
+    capability, told = torch.backends.cpu.get_cpu_capability(), processor()
+    has = {*told.split()}
     if "ATEN_CPU_CAPABILITY" in os.environ:
-        told.discard("avx_vnni")
+        has.discard("avx_vnni")
     for kind in CLASSES:
         path = BUILT / f"{kind.name}.so"
-        if kind.suits(capability, told) and path.is_file():
+        if kind.suits(capability, has) and path.is_file():
             try:
-                digest = hashlib.sha256(path.read_bytes() + processor().encode()).hexdigest()
+                digest = hashlib.sha256(path.read_bytes() + told.encode()).hexdigest()
                 return ctypes.CDLL(str(path)), f"kernels-{kind.name}-{digest[:20]}"
             except OSError as error:
                 reason = str(error)
