@@ -28,7 +28,7 @@ def environment_of(name: str, packages: tuple[str, ...], folder: Path) -> Path:
 
 @cache
 def environment_of_wheel(sources: Path, folder: Path) -> tuple[tuple[str, str], ...]:
-    """Build the wheel as ``make build`` does, and return variables with which this Python takes the package from it and finds no compiler."""
+    """Build the wheel with kernels, from the tree as it is, and return variables with which this Python takes the package from it and finds no compiler."""
     print("building the wheel ...", file=sys.stderr, flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(sources)]
