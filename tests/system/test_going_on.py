@@ -16,8 +16,10 @@ from interruption import outcome
 from small_runs import REPEATABLE, refused, run, sentences, write_text
 from torch.distributed import TCPStore
 
+from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import load_model_folder
 from interlingua.checkpoints.store import CheckpointStore
+from interlingua.checkpoints.weights import read_tensors, write_tensors
 from interlingua.cli import main
 from interlingua.config_files import load_config
 from interlingua.errors import OutputError
@@ -202,8 +204,90 @@ def test_where_no_checkpoint_is_whole_nothing_begins_over_the_run(
     assert main(f"{TRAIN} --training.steps 12".split()) == 5
     told = capsys.readouterr().err
     assert told.count("is passed over") == 2
-    assert "checkpoints is whole, and the model folder is not to be lost" in told
+    assert "checkpoints is whole and of this run, and the model folder is not to be lost" in told
     assert {path: path.read_bytes() for path in kept} == kept
+
+
+def _spoil(kind: str, folder: Path) -> None:
+    """Change what a checkpoint holds, with a manifest that agrees."""
+    weights = read_tensors(folder / "model.safetensors")
+    moments = read_tensors(folder / "optimizer.safetensors")
+    state = json.loads((folder / "state.json").read_text())
+    name = min(weights)
+    if kind == "a weight is missing":
+        del weights[name]
+    elif kind == "a weight has another shape":
+        weights[name] = weights[name][:1].clone()
+    elif kind == "no moments":
+        moments = {key: each for key, each in moments.items() if key.startswith("mean/")}
+    elif kind == "moments have another shape":
+        moments[f"exp_avg/{name}"] = moments[f"exp_avg/{name}"][:1].clone()
+    elif kind == "no mean":
+        moments = {key: each for key, each in moments.items() if not key.startswith("mean/")}
+    elif kind == "no place":
+        del state["cursor"]
+    elif kind == "another best":
+        state["best"] = {"x": 1}
+    else:
+        state["settings"] = [kind]
+    for file, tensors in (("model", weights), ("optimizer", moments)):
+        (folder / f"{file}.safetensors").unlink()  # which the tensors may lie in
+        write_tensors(folder / f"{file}.safetensors", tensors)
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "manifest.json").unlink()
+    write_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("a weight is missing", "it is of another model"),
+        ("a weight has another shape", "it is of another model"),
+        ("no moments", "lacks the moments of the optimizer"),
+        ("moments have another shape", "has shape"),
+        ("no mean", "lacks 'mean/"),
+        ("no place", "does not tell where training stood (KeyError('cursor'))"),
+        ("another best", "does not tell where training stood (TypeError("),
+        ("settings that are none", "no list of settings"),
+    ],
+)
+def test_a_whole_checkpoint_that_no_training_goes_on_from_is_passed_over(
+    begun: Path, capsys: Capture, kind: str, words: str
+) -> None:
+    shutil.copytree("run", "other")
+    run(f"{TRAIN} --training.steps 12")
+    shutil.rmtree("run")
+    untouched = begun / "untouched"
+    Path("other").rename("run")
+    shutil.copytree("run", untouched)
+    _spoil(kind, Path("run/checkpoints/step-8"))
+    capsys.readouterr()
+    run(f"{TRAIN} --training.steps 12")
+    told = " ".join(capsys.readouterr().err.split())
+    assert "the checkpoint of step 8 is passed over: run/checkpoints/step-8: " in told
+    assert words in told
+    assert "continues after step 4" in told
+
+
+def test_a_checkpoint_of_another_run_is_passed_over_whatever_its_size(
+    begun: Path, capsys: Capture
+) -> None:
+    run(f"{TRAIN.replace('--run-dir run', '--run-dir again')} --training.steps 8")
+    for difference in ("--training.seed 2", "--corpus.noise 0.5", "--model.d-model 32"):
+        run(
+            f"{TRAIN.replace('--run-dir run', '--run-dir other')} {difference} --fresh --training.steps 12"
+        )
+        shutil.copytree("other/checkpoints/step-12", "again/checkpoints/step-12")
+        name, value = difference.removeprefix("--").replace("d-m", "d_m").split()
+        capsys.readouterr()
+        run(f"{TRAIN.replace('--run-dir run', '--run-dir again')} --training.steps 12")
+        told = " ".join(capsys.readouterr().err.split())
+        assert (
+            f"the checkpoint of step 12 is passed over: again/checkpoints/step-12: is of another run, with {name} = {value}, not"
+            in told
+        )
+        shutil.rmtree("again")
+        shutil.copytree("run", "again")
 
 
 def test_a_run_that_was_moved_does_not_begin_anew_elsewhere(begun: Path, capsys: Capture) -> None:

@@ -62,6 +62,8 @@ def test_precisions_of_the_cpu_are_refused_elsewhere_with_what_to_do() -> None:
 def test_lack_of_memory_is_known_by_its_words_and_behind_what_it_led_to() -> None:
     for words in (
         "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried",
+        "could not create a primitive",
+        "std::bad_alloc",
         "CUDA error: out of memory",
         "Triton Error [CUDA]: out of memory",
     ):

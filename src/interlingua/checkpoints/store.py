@@ -112,11 +112,17 @@ class CheckpointStore:
         """Return the steps whose checkpoint is whole, oldest first; every byte of them is read."""
         return [step for step in self.steps() if self._find_damage(step) is None]
 
-    def latest(self, say: Callable[[str], None] | None = None) -> Checkpoint | None:
-        """Return the newest whole checkpoint; ``say`` is told of each newer one that is damaged."""
+    def latest(
+        self,
+        say: Callable[[str], None] | None = None,
+        check: Callable[[Checkpoint], None] = lambda _: None,
+    ) -> Checkpoint | None:
+        """Return the newest whole checkpoint that ``check`` raises no ModelError at; ``say`` is told of each newer one that is passed over."""
         for step in reversed(self.steps()):
             try:
-                return self.load(step)
+                found = self.load(step)
+                check(found)
+                return found
             except ModelError as error:
                 if say:
                     say(f"the checkpoint of step {step:,} is passed over: {error}")

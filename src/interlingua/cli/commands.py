@@ -395,8 +395,8 @@ def _report(arguments: Sequence[str], told: Told) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        if told.number == signal.SIGTERM:
-            return 128 + signal.SIGTERM
+        if told.number in (signal.SIGTERM, signal.SIGHUP):
+            return 128 + told.number
         command = arguments[0] if arguments else ""
         return report_failure(error if told.number is None else KeyboardInterrupt(), command)
     return status

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, from the first moment of a command; training listens for itself while it runs."""
+"""Ctrl-C, SIGTERM and SIGHUP, from the first moment of a command; training listens for itself while it runs."""
 
 import signal
 from collections.abc import Iterator
@@ -21,7 +21,9 @@ class Told:
 
 @contextmanager
 def leaving_when_told() -> Iterator[Told]:
-    """Unwind on SIGTERM as on Ctrl-C, so that no temporary file stays behind; the status is 143 or 130.
+    """Unwind on SIGTERM and SIGHUP as on Ctrl-C, so that no temporary file or process stays behind; the status is 143, 129 or 130.
+
+    A signal that somebody ignores on purpose, as ``nohup`` does, stays ignored.
 
     A library that calls back from another language may make an error of its own of what the handler raises: whoever meets an
     error looks first whether a signal came.
@@ -29,8 +31,10 @@ def leaving_when_told() -> Iterator[Told]:
     After the block a signal ends the process at once: while Python shuts down nobody catches what a handler raises.
     """
     ours = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody ignores it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         ours.append(signal.SIGINT)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        ours.append(signal.SIGHUP)
     told = Told()
 
     def leave(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
 """Text in, text out, and what the shell hears when a command ends.
 
 Exit status: that of the ``InterlinguaError``; 0 success, 70 a bug of this program, 71 out of memory, 130 Ctrl-C,
-141 the reader of the output went away, 143 SIGTERM.
+141 the reader of the output went away, 143 SIGTERM, 129 SIGHUP.
 """
 
 import contextlib

@@ -28,7 +28,7 @@ Lattice = list[tuple[list[int], list[float]]]
 class Uniforms(Iterator[float]):
     """Numbers in [0, 1) without end, which depend only on the arguments, whatever was drawn before.
 
-    The arguments are the key and the counter of Philox, so no two streams overlap.
+    The arguments are the key and the counter of Philox, so no two of these streams overlap.
     Raw 64-bit words are used because NumPy promises that they never change.
 
     Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".

@@ -17,6 +17,7 @@ Updates:
 * ``assembling``: what takes part; ``data``: batches; ``loop``: from them to weights; ``train_state``: where it stands
 * ``objective``, ``gradients``, ``optimizer``, ``schedule``: the paper, sections 5.3 and 5.4
 * ``lack_of_memory``: a batch that does not fit; ``stopping``: when it ends
+* ``checkpoint_of_run``: whether training can go on from one
 * ``workers``: several processes, with ``shared_parameters`` or ``dividing``
 
 What is seen and kept:

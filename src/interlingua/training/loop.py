@@ -22,6 +22,7 @@ from interlingua.config import TrainingConfig
 from interlingua.errors import ModelError, OutputError, TrainingError
 from interlingua.hardware import is_lack_of_memory
 from interlingua.model.encoder_decoder import EncoderDecoder
+from interlingua.training.checkpoint_of_run import check_checkpoint
 from interlingua.training.data import Cursor, TrainingData
 from interlingua.training.dividing import copy_weights
 from interlingua.training.gradients import GradientOfUpdate, Measured
@@ -87,6 +88,8 @@ class Trainer:
         """Held while weights, moments and state change together, and while they are saved."""
         self.is_whole = True
         """False while they change or are recorded, after an exception in the middle of it, and when a loss has ended the run."""
+        self.settings: Mapping[str, Any] = {}
+        """What no update of the run may change, by name: each checkpoint tells it, and one that tells otherwise is of another run."""
         self.rate = 0.0
         """Learning rate of the last update."""
         self.told_rates: Mapping[int, float] = {}
@@ -97,6 +100,22 @@ class Trainer:
         self.best = BestSoFar(by_loss=data.learns_from_text)
         self.clock = time.monotonic()
         """Up to here the time of training is counted."""
+
+    def check(self, place: Path, checkpoint: Checkpoint) -> None:
+        """Refuse a checkpoint, which lies at ``place``, that this training cannot have written.
+
+        Raises:
+            ModelError: it is of another run or model, or lacks something.
+        """
+        learn = (n for n, p in self.learner.named_parameters() if p.requires_grad)
+        check_checkpoint(
+            place,
+            checkpoint,
+            parameters=parameters_of(self.model),
+            trained=frozenset(learn),
+            has_mean=self.mean is not None,
+            settings=self.settings,
+        )
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue where ``checkpoint`` was written."""
@@ -131,7 +150,11 @@ class Trainer:
                     parameters_of(self.model),
                     moments | means,
                     asdict(self.state)
-                    | {"best": self.best.to_dict(), "parts": parts_of(self.model)},
+                    | {
+                        "best": self.best.to_dict(),
+                        "parts": parts_of(self.model),
+                        "settings": dict(self.settings),
+                    },
                 )
                 self.saved = self.state
 

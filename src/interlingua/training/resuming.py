@@ -1,7 +1,7 @@
 """An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from interlingua.training.starting import is_same_start
 
 __all__ = [
     "OF_THE_TEXT",
+    "changed_settings",
     "earlier_config",
     "fixed_settings",
     "machine_of",
@@ -179,6 +180,20 @@ def fixed_settings(config: RunConfig, folder: RunFolder) -> dict[str, Any]:
     }
 
 
+def changed_settings(began: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give the name and the earlier value of each of the :func:`fixed_settings` that is another now.
+
+    Earlier versions had fewer settings, and listed whatever lay beside a tokenizer, of which nothing was learnt.
+    """
+    for name, value in began.items():
+        if now.get(name) != value and (name in now or _is_tokenizer(name)):
+            yield name, value
+
+
+def _is_tokenizer(name: str) -> bool:
+    return name.removeprefix("tokenizer/") in TOKENIZER_FILES
+
+
 def _refuse_edits(earlier: RunConfig, folder: RunFolder) -> None:
     """Refuse to go on with a configuration or tokenizer that somebody changed in the run folder since its last start.
 
@@ -191,12 +206,8 @@ def _refuse_edits(earlier: RunConfig, folder: RunFolder) -> None:
         return  # it is written again
     began = known[-1].get("fixed", {}) if known else {}
     now = fixed_settings(earlier, folder)
-    for name, value in began.items():
-        # Earlier versions listed whatever lay there, of which nothing was learnt.
-        is_file = name.removeprefix("tokenizer/") in TOKENIZER_FILES
-        if now.get(name) == value or not (is_file or name in now):
-            continue
-        if is_file:
+    for name, value in changed_settings(began, now):
+        if _is_tokenizer(name):
             raise ConfigError(
                 f"{folder.path / name}: is not what the run learnt with ({'gone' if name not in now else 'changed'}); "
                 f"copy it from {folder.model}, or use --fresh to start anew"

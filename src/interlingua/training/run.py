@@ -12,6 +12,7 @@ from interlingua.checkpoints.model_folder import (
     BuildModel,
     check_parts,
     keep_decoding,
+    parts_of,
 )
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.config import RunConfig
@@ -278,6 +279,7 @@ class _Run:
 
     def _begin(self) -> int | None:
         """Continue from a checkpoint, or begin; return the step of the checkpoint, which itself is not kept in memory."""
+        self.trainer.settings = fixed_settings(self.prepared.config, self.folder)
         checkpoint = self._checkpoint()
         if self.workers.is_first:
             validated = checkpoint.state["validated"] if checkpoint else None
@@ -322,7 +324,7 @@ class _Run:
         )
         config = self.prepared.config
         training = config.training.model_dump(mode="json")
-        fixed = fixed_settings(config, self.folder)
+        fixed = dict(self.trainer.settings)
         changed = self.folder.keep_settings(self.trainer.state.step, training, environment, fixed)
         if changed:
             self.progress.say(
@@ -359,13 +361,18 @@ class _Run:
         if trainer.mean is not None:
             trainer.mean.load_state_dict(trainer.model.state_dict())
 
+    def _check(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.state.get("parts") in (None, parts_of(self.trainer.model)):
+            self.trainer.check(self.store.path(checkpoint.step), checkpoint)
+
     def _checkpoint(self) -> Checkpoint | None:
         """Return where to continue: what the first process found, so that all continue at one place."""
-        found = self.store.latest(self.progress.say) if self.workers.is_first else None
+        is_first = self.workers.is_first
+        found = self.store.latest(self.progress.say, self._check) if is_first else None
         step = self.workers.from_first(found.step if found else None)
         if step is None and (every := self.store.steps()):
             raise ModelError(
-                f"{self.folder.checkpoints}: none of the {len(every):,} checkpoints is whole, and the model folder is not to be lost; "
+                f"{self.folder.checkpoints}: none of the {len(every):,} checkpoints is whole and of this run, and the model folder is not to be lost; "
                 "put a whole copy there, or say --fresh, which starts anew and keeps this run under another name"
             )
         found = self.store.load(step) if step is not None and found is None else found

@@ -91,6 +91,14 @@ class RunFolder:
         temporary = re.compile(r"\.(corpus|tokenizer|config\.toml|corpus\.lock)\.(tmp|old)-\d+")
         return ".lock" in names and all(temporary.fullmatch(name) for name in names - ours)
 
+    def _lacks(self) -> str:
+        """Say what a folder lacks that is nearly a run."""
+        if self.config.is_file():
+            return f" ({self.config.name} is there, and no {self.corpus_lock.name})"
+        if self.has_checkpoints():
+            return f" (checkpoints are there, and no {self.config.name}, which a copy of the run would have: put it back)"
+        return ""
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process, and clear away what writers left in it that were killed.
@@ -100,10 +108,8 @@ class RunFolder:
             TrainingError: another process is training in it.
         """
         if not self.is_run():
-            lacks = f" ({self.config.name} is there, and no {self.corpus_lock.name})"
             raise OutputError(
-                f"{self.path}: is not a run but something else, which training would overwrite"
-                f"{lacks if self.config.is_file() else ''}; choose another --run-dir"
+                f"{self.path}: is not a run but something else, which training would overwrite{self._lacks()}; choose another --run-dir"
             )
         busy = TrainingError(
             f"{self.path}: another process is training in this folder; "

@@ -26,7 +26,9 @@ print("imported")
 """
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_during_an_import_is_not_lost(tmp_path: Path, number: int, status: int) -> None:
     (tmp_path / "half.py").write_text(SWALLOWS.format(number=int(number)))
     done = subprocess.run(
@@ -69,7 +71,11 @@ sys.exit(cli.main())
 
 @pytest.mark.parametrize(
     ("number", "status", "words"),
-    [(signal.SIGINT, 130, "stopped by Ctrl-C\n"), (signal.SIGTERM, 143, "")],
+    [
+        (signal.SIGINT, 130, "stopped by Ctrl-C\n"),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGHUP, 129, ""),
+    ],
 )
 def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
     number: int, status: int, words: str
@@ -82,6 +88,15 @@ def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
         check=False,
     )
     assert (done.returncode, done.stderr) == (status, words)
+
+
+def test_a_closed_terminal_that_somebody_ignores_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "whole.py").write_text(
+        "import os\nos.kill(os.getpid(), 1)\nprint('went on')\nraise SystemExit(0)\n"
+    )
+    command = [sys.executable, "-c", COMMAND.replace("SYS_ARGV", "'whole'")]
+    done = subprocess.run(["nohup", *command], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"went on\n")
 
 
 HANDS_OVER = """
@@ -123,7 +138,7 @@ raise SystemExit(cli.main())
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_python_shuts_down_ends_it_in_silence(number: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LEAVES.format(number=int(number))],
