@@ -19,6 +19,7 @@ from interlingua.requests.translation import Translation
 from interlingua.translator import Translator
 
 USUAL = Path("runs/prove-finetune/base")
+UNHEARD = "wahrhaftigst"
 MOST_MOVED = 0.1
 """BLEU by which the sentences may move that were not corrected."""
 WAYS = {
@@ -55,6 +56,7 @@ def main() -> None:
     )
     good = prove_repeats(follows, corrected)
     good &= prove_rest(sources, references, before, after, corrected)
+    good &= prove_unheard(asked, sources, references, before, corrected)
     good &= prove_near(asked, data, sources, references, before)
     sys.exit(0 if good else 1)
 
@@ -113,6 +115,21 @@ def prove_rest(
         f"the other {len(rest):,}: BLEU {bleu[0]:.2f} -> {bleu[1]:.2f} ({bleu[1] - bleu[0]:+.2f}), {changed} changed"
     )
     return abs(bleu[1] - bleu[0]) <= MOST_MOVED
+
+
+def prove_unheard(
+    asked: argparse.Namespace,
+    sources: list[str],
+    references: list[str],
+    before: list[Translation],
+    corrected: dict[str, str],
+) -> bool:
+    """The same where the corrections end as the model never would: it must not take half of such an end for other sentences."""
+    told = {source: f"{target.rstrip('.!?')} {UNHEARD}." for source, target in corrected.items()}
+    folder = write(asked.model, asked.place, told)
+    follows = Translator.load(asked.model, device="cpu", threads=1, corrections=folder)
+    good = prove_repeats(follows, told)
+    return good & prove_rest(sources, references, before, follows.translate(sources), told)
 
 
 def prove_near(

@@ -221,6 +221,24 @@ def test_evaluation_compares_models_and_keeps_the_translations(
     assert json.loads(run(several, capsys))["runs"] == 2
 
 
+def test_a_text_of_another_language_by_its_name_is_told_and_scored(
+    place: Path, capsys: Capture
+) -> None:
+    Path("test.de").write_bytes(Path("test.ro").read_bytes())
+    Path("test.fr").write_bytes(Path("test.en").read_bytes())
+    test = "--source test.de --reference test.fr test.en"
+    assert main(f"evaluate runs/ro-en {test}".split()) == 0
+    told = capsys.readouterr().err
+    assert "test.de: is in de, by its name, and runs/ro-en reads ro" in told
+    assert "test.fr: is in fr, by its name, and runs/ro-en writes en" in told
+    assert "test.en" not in told
+    systems = "runs/ro-en other=test.en --source test.de --reference test.fr"
+    assert main(f"compare {systems}".split()) == 0
+    told = capsys.readouterr().err
+    assert "test.de: is in de, by its name, and runs/ro-en reads ro" in told
+    assert "test.fr: is in fr, by its name, and runs/ro-en writes en" in told
+
+
 def test_a_source_that_is_cut_is_told(place: Path, capsys: Capture) -> None:
     Path("long.ro").write_text("unu doi\n" + "trei " * 300 + "\n")
     Path("long.en").write_text("one two\nthree\n")

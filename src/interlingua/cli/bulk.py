@@ -189,7 +189,8 @@ def _fingerprints(recipe: Recipe) -> tuple[dict[str, object], dict[str, object]]
 
 def _fingerprint(recipe: Recipe, checksum: Callable[[Path], str]) -> dict[str, object]:
     options = {name: value for name, value in recipe.options.items() if value is not None}
-    options.pop("batch_tokens", None)  # of the machine, not of the answer
+    if not options.get("sample"):  # chance falls otherwise on other batches
+        options.pop("batch_tokens", None)  # of the machine, not of the answer
     if glossary := recipe.options.get("glossary"):
         options["glossary"] = [[term.source, term.target] for term in glossary.terms]
     further = [checksum(find_model_folder(model)) for model in recipe.ensemble]

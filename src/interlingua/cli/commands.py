@@ -158,7 +158,9 @@ def evaluate(
     from interlingua.cli.evaluate import evaluate_models
 
     sources, references = read_aligned(source, reference, score.output or "-")
-    evaluate_models(model, sources, references, score, search, machine, to, source, corrections)
+    evaluate_models(
+        model, sources, references, score, search, machine, to, (source, *reference), corrections
+    )
 
 
 def inspect(

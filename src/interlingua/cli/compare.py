@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.flags import MachineFlags
-from interlingua.cli.marks import note_zero_shot
+from interlingua.cli.marks import note_other_languages, note_zero_shot
 from interlingua.cli.streams import note, open_named, read_aligned, say
 from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError, CorpusError
@@ -75,7 +75,8 @@ def compare(
     try_out(programs, test_sets[0].sources, test_sets[0].references)
     # Both are opened before anything is translated: an hour of work must not end at a place that cannot be written.
     with open_named(output) as write_page, open_named(latex) as write_latex:
-        translated = [each.translate(said, test_sets, machine, to) for each in named]
+        texts = tuple(zip(source, reference, strict=True))
+        translated = [each.translate(said, test_sets, machine, to, texts) for each in named]
         systems = [outputs for outputs, _ in translated]
         target_lang = next((lang for _, lang in translated if lang), by_name)
         table = compare_systems(
@@ -147,8 +148,11 @@ class _Named:
         test_sets: "list[TestSet]",
         machine: MachineFlags,
         to: str | None,
+        texts: tuple[tuple[Path, Path], ...],
     ) -> "tuple[SystemOutputs, str | None]":
         """Return what every seed says of every test set, and in which language, if a model says it; ``said`` is what files say.
+
+        ``texts`` are the source and the reference of each test set.
 
         Raises:
             ModelError: a model that cannot be read.
@@ -156,7 +160,7 @@ class _Named:
         from interlingua.evaluation.systems import SystemOutputs
 
         found = [
-            ((said[path],), None) if path in said else _outputs(path, test_sets, machine, to)
+            ((said[path],), None) if path in said else _outputs(path, test_sets, machine, to, texts)
             for path in self.paths
         ]
         first: dict[tuple[tuple[str, ...], ...], Path] = {}
@@ -201,12 +205,18 @@ def _read_files(
 
 
 def _outputs(
-    path: Path, test_sets: "list[TestSet]", machine: MachineFlags, to: str | None
+    path: Path,
+    test_sets: "list[TestSet]",
+    machine: MachineFlags,
+    to: str | None,
+    texts: tuple[tuple[Path, Path], ...],
 ) -> tuple[tuple[tuple[str, ...], ...], str | None]:
     from interlingua.translator import Translator
 
     translator = Translator.load(path, device=machine.device, threads=machine.threads, to=to)
     note_zero_shot(translator)
+    for source, reference in texts:
+        note_other_languages(translator, path, source, reference)
     outputs = tuple(
         tuple(one_line(each.text) for each in translator.translate(test_set.sources))
         for test_set in test_sets

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from interlingua.checkpoints.model_folder import check_model_folder
 from interlingua.cli.flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli.marks import note_marks, note_zero_shot
+from interlingua.cli.marks import note_marks, note_other_languages, note_zero_shot
 from interlingua.cli.streams import open_output, say
 from interlingua.corpus.languages import language_named
 from interlingua.corpus.lines import one_line
@@ -38,12 +38,12 @@ def evaluate_models(
     search: SearchFlags,
     machine: MachineFlags,
     to: str | None = None,
-    text: Path | None = None,
+    texts: Sequence[Path] = (),
     corrections: Path | None = None,
 ) -> None:
     """Print the report on one model, or the mean and spread of several, as ``score.format`` wants it.
 
-    ``text`` is where the sources were read; its name tells their language to a model of several pairs. A program that fails after
+    ``texts`` are where the sources and the references were read; the name of the first tells its language to a model of several pairs. A program that fails after
     the translations is left out of the report, and told when that is printed. The model of ``score.against`` follows no corrections,
     so that a model against itself tells what they are worth.
 
@@ -67,7 +67,7 @@ def evaluate_models(
     try_out(programs, sources, references[0])
     # The output is opened before anything is translated: an hour of work must not end at a name without a folder.
     with open_output(score.output) if score.output else nullcontext(_ignore) as write:
-        how = (search, machine, to, text)
+        how = (search, machine, to, texts)
         baseline = score.against and _translate(score.against, sources, *how).lines
         translated = [_translate(model, sources, *how, corrections) for model in models]
         write("".join(f"{line}\n" for line in translated[0].lines))
@@ -140,7 +140,7 @@ def _translate(
     search: SearchFlags,
     machine: MachineFlags,
     to: str | None,
-    text: Path | None,
+    texts: Sequence[Path],
     corrections: Path | None = None,
 ) -> _Outputs:
     translator = Translator.load(
@@ -153,12 +153,13 @@ def _translate(
     )
     direction = None
     if translator.directions:
-        translator, direction = _named(translator, to, text)
+        translator, direction = _named(translator, to, texts[0] if texts else None)
     if corrections and translator.corrections is None:
         raise ConfigError(
             f"{model}: corrections are of one pair of languages; say both, --to {direction}"
         )
     note_zero_shot(translator)
+    note_other_languages(translator, model, *texts)
     translations = translator.translate(
         sources,
         beam_size=search.beam_size,

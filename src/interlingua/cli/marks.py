@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.streams import note
+from interlingua.corpus.languages import names_another
+from interlingua.corpus.parallel import language_of
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
 
-__all__ = ["count_flags", "note_marks", "note_opened", "note_zero_shot"]
+__all__ = ["count_flags", "note_marks", "note_opened", "note_other_languages", "note_zero_shot"]
 
 _TOLD = {
     "truncated-source": (
@@ -98,6 +101,17 @@ def note_opened(translator: "Translator") -> None:
     if translator.corrections and (unused := translator.corrections.unused):
         what = "correction is" if len(unused) == 1 else "corrections are"
         note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
+
+
+def note_other_languages(
+    translator: "Translator", model: Path, source: Path | None = None, *references: Path
+) -> None:
+    """Say where the name of a file tells another language than the model reads or writes: it is scored, since names may err."""
+    sides = [(source, "reads", translator.source_lang)]
+    sides += [(each, "writes", translator.target_lang) for each in references]
+    for path, does, language in sides:
+        if path is not None and names_another(path, language):
+            note(f"{path}: is in {language_of(path)}, by its name, and {model} {does} {language}")
 
 
 def note_zero_shot(translator: "Translator") -> None:

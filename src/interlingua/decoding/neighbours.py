@@ -7,13 +7,16 @@ is projected to the vocabulary, is a key k, and symbol t its value v. When a rel
 
     p(y) = (1 - \lambda)\, p_{model}(y) + \lambda \sum_{i: v_i = y} \mathrm{softmax}_i\!\left(-d_i / T\right)
 
-with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Four things are not as in the paper, which has millions of keys and one
+with :math:`d_i = |h - k_i|^2 / |k_i|^2`. Five things are not as in the paper, which has millions of keys and one
 temperature and lambda for all of them:
 
 * A source looks only at targets whose own sources share four fifths of its symbols with it (:func:`NeighbourMemory.related`), and
   one that was remembered itself at its own target only. Whatever is not like a remembered source is searched as ever.
 * lambda and T follow the distance of the nearest key: at no distance, as for a remembered source, lambda is 1 and only
   that key counts; at ``FARTHEST`` lambda is 0, and T grows with the distance, so that one near key outweighs many far ones.
+* In a source that was not remembered itself, a symbol counts only where the model gives it :data:`LEAST_LIKELY` itself: the
+  memory chooses among what may follow. The first of several new symbols would be taken from it, and not those behind it, whose states the
+  model comes to from elsewhere: "old." became "old in the old in the old", after corrections to "old indeed.".
 * Of a vocabulary of whole words, a target with a word that is spelled letter by letter is for its own source alone.
 * As long as the target of a remembered source is written as it was told, only the key of its place counts: where a word is
   repeated often, the states of a recurrent model become alike.
@@ -52,6 +55,11 @@ SAME = 1e-5
 """Distance that is none: another batch, another machine, rounds otherwise."""
 TEMPERATURE = 0.3
 """In distances of the nearest key."""
+LEAST_LIKELY = 1e-4
+"""Probability that a model itself gives a symbol which a source that was not remembered takes from a memory.
+
+Of 80 sentences of Tatoeba each with another's correction near it, it keeps all that they gain (BLEU 49.25 to 52.78); ten times as much costs 1.5 of that.
+"""
 _GONE = 2**40
 """Length of a source that no other is like."""
 _IMPOSSIBLE = -1000.0
@@ -260,8 +268,10 @@ class RememberingModel(nn.Module):
         hidden, after = self.model.step_hidden(ids, state.state)
         recalled = state.recalled
         place = _follow(state.place, ids, recalled.values) if state.has_begun else state.place
+        own = recalled.first_key[state.source_row] >= 0
         allowed = _look_at_own(place, recalled.of_source[state.source_row])
-        mixed = mix(self.model.project(hidden), hidden, recalled.keys, recalled.values, allowed)
+        logits = self.model.project(hidden)
+        mixed = mix(logits, hidden, recalled.keys, recalled.values, allowed, own)
         return mixed, RememberingState(after, state.source_row, recalled, place)
 
 
@@ -288,6 +298,7 @@ def mix(
     keys: Float[Tensor, "M D2"],
     values: Int[Tensor, "M"],
     allowed: Bool[Tensor, "R M"],
+    own: Bool[Tensor, "R"],
 ) -> Float[Tensor, "R V"]:
     """Return the logarithm of the model's probabilities, mixed with those of the values of the nearest keys.
 
@@ -297,6 +308,7 @@ def mix(
         keys: remembered vectors of the same width (there may be none, of any).
         values: the symbol after each.
         allowed: which keys a row looks at.
+        own: rows whose source was remembered itself, which may take any symbol.
     """
     log_model = logits.float().log_softmax(dim=-1)
     if not keys.size(0):
@@ -308,6 +320,10 @@ def mix(
     within = torch.where(weight > 0, distances, 0.0)  # a row without any would be not-a-number
     spread = (-within / (TEMPERATURE * nearest.clamp(min=SAME, max=FARTHEST))).softmax(dim=1)
     neighbours = torch.zeros_like(log_model).index_add_(1, values, spread.float())
+    is_possible = own[:, None] | (log_model >= math.log(LEAST_LIKELY))
+    neighbours = neighbours.masked_fill(~is_possible, 0.0)
+    kept = neighbours.sum(dim=1, keepdim=True).where(~own[:, None], 1.0)
+    neighbours, weight = neighbours / kept.clamp(min=1e-30), weight * kept
     mixed = torch.logaddexp(
         log_model + (1 - weight).log().clamp(min=_IMPOSSIBLE).float(),
         neighbours.log() + weight.log().float(),

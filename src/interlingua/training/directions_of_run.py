@@ -52,7 +52,7 @@ def direction_of_files(source: Path, target: Path, known: Sequence[Direction]) -
 
 
 def doubts_about_directions(corpus: CorpusConfig) -> list[str]:
-    """Say where the name of a file tells another language than its direction, and which pair is validated and never learnt."""
+    """Say where the name of a file tells another language than its direction, which pair is validated and never learnt, and which is learnt and never validated."""
     learnt, judged = directions_of(corpus), directions_of(corpus, "validation")
     doubts = []
     for key, directions, sources, targets in (
@@ -69,6 +69,12 @@ def doubts_about_directions(corpus: CorpusConfig) -> list[str]:
         f"corpus.valid_directions has {each}, of which no pair is trained on: its score is that of a pair that was never seen (zero-shot)"
         for each in dict.fromkeys(judged)
         if each not in learnt
+    ]
+    doubts += [
+        f"corpus.directions has {each}, of which no pair is validated: nothing tells how good it is, nor takes it into account for which "
+        "weights are the best"
+        for each in dict.fromkeys(learnt)
+        if judged and each not in judged
     ]
     return doubts
 

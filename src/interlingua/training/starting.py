@@ -251,7 +251,7 @@ def check_is_still_there(start: Start) -> None:
     """Raise a ModelError unless the starting model, which could be opened, has the weights that the run was begun with."""
     if listed_sha256(find_model_folder(start.model), "model.safetensors") != start.sha256:
         raise ModelError(
-            f"{start.model}: is not the model that this run was begun with; use --fresh to start anew"
+            f"{start.model}: is not the model that this run was begun with; put that one back, or start anew with train --fresh"
         )
 
 

@@ -159,8 +159,7 @@ def write_synthetic(job: SyntheticCorpus) -> Written:
             dropped.update(cleaned.counts)
         if cleaned is None or not cleaned.kept:
             raise CorpusError(
-                f"{job.text}: no line is left ({_in_words(dropped)}); is this the language that the model reads, and has it "
-                "learnt enough? Else lower --min-score or raise --keep"
+                f"{job.text}: no line is left ({_in_words(dropped)}); {_remedy(dropped)}"
             )
         _finish(job, cleaned.outputs)
     finally:
@@ -225,6 +224,21 @@ def _choose(job: SyntheticCorpus, chosen: Path) -> _Choice:
             choice.scores.append(found[best].score if found else math.nan)
             file.write((found[best].text if found else "") + "\n")
     return choice
+
+
+def _remedy(dropped: Counter[str]) -> str:
+    """Say what to do where nothing is left, by what most lines were dropped for."""
+    reason = max(dropped, key=lambda each: dropped[each])
+    if reason == HELD_OUT:
+        return "it is text that models are judged by; give other text"
+    if reason == "no translation":
+        return (
+            "is this the language that the model reads, and has it learnt enough? Go on with its training "
+            "(interlingua train RUN/config.toml --run-dir RUN --training.steps MORE), then begin the text anew (another --output)"
+        )
+    if reason == "low score":
+        return "lower --min-score or raise --keep"
+    return "look at what it says (interlingua doctor)"
 
 
 def _goes_round(text: str, line: str) -> bool:

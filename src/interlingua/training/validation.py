@@ -53,7 +53,10 @@ class Validation:
         """Return its figures for ``metrics.jsonl``."""
         figures = asdict(self)
         directions, too_short = figures.pop("directions"), figures.pop("too_short_for_bleu")
-        found: dict[str, Any] = {name: round(value, 4) for name, value in figures.items()}
+        # A replay compares losses to the last bit.
+        found: dict[str, Any] = {
+            name: value if name == "loss" else round(value, 4) for name, value in figures.items()
+        }
         if directions:
             found["directions"] = {name: round(value, 4) for name, value in directions.items()}
         if too_short:

@@ -13,6 +13,7 @@ from interlingua.decoding import neighbours
 from interlingua.decoding.beam_search import beam_search
 from interlingua.decoding.neighbours import (
     FARTHEST,
+    LEAST_LIKELY,
     Example,
     NeighbourMemory,
     RememberingModel,
@@ -127,7 +128,8 @@ def mixed(distance: float, *, allowed: bool = True) -> torch.Tensor:
     """A row of even probabilities, and one key so far away whose value is symbol 1."""
     key = torch.tensor([[1.0, 0.0]])
     hidden = key + torch.tensor([[0.0, math.sqrt(distance)]])
-    return mix(torch.zeros(1, 4), hidden, key, torch.tensor([1]), torch.tensor([[allowed]]))[0]
+    allowed_keys, own = torch.tensor([[allowed]]), torch.tensor([True])
+    return mix(torch.zeros(1, 4), hidden, key, torch.tensor([1]), allowed_keys, own)[0]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +139,21 @@ def test_a_nearer_key_counts_more(distance: float, lowest: float, highest: float
     found = mixed(distance).exp()
     assert lowest - 1e-6 <= float(found[1]) <= highest + 1e-6
     assert float(found.sum()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("distance", "values"), [(0.0, (1, 1)), (0.05, (1, 1)), (0.05, (1, 2))])
+def test_what_the_model_holds_impossible_is_taken_for_the_very_source_alone(
+    distance: float, values: tuple[int, int]
+) -> None:
+    keys = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    hidden = keys[:1] + torch.tensor([[0.0, math.sqrt(distance)]])
+    hidden = hidden.expand(2, 2)
+    logits = torch.tensor([[0.0, math.log(LEAST_LIKELY) - 1, 0.0, 0.0]]).expand(2, 4)
+    allowed, own = torch.ones(2, 2, dtype=torch.bool), torch.tensor([True, False])
+    found = mix(logits, hidden, keys, torch.tensor(values), allowed, own).exp()
+    assert found.sum(dim=1).tolist() == pytest.approx([1.0, 1.0])
+    assert float(found[0, 1]) > 0.7
+    assert float(found[1, 1]) < LEAST_LIKELY
 
 
 @pytest.mark.parametrize(

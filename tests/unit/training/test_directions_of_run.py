@@ -47,6 +47,8 @@ def test_a_direction_that_the_names_of_files_deny_is_said() -> None:
     assert [each.partition(",")[0] for each in doubts_about_directions(corpus)] == [
         "few.ro: is in ro",
         "corpus.valid_directions has en-ro",
+        "corpus.directions has en-fr",
+        "corpus.directions has fr-en",
     ]
     assert not doubts_about_directions(CorpusConfig(source=(Path("a.en"),), target=(Path("a.ro"),)))
 

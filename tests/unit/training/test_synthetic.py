@@ -142,8 +142,11 @@ def test_noise_comes_last_and_leaves_the_other_side_alone(tmp_path: Path) -> Non
 
 def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     scored = [[[text, -1.0, []]] for text in OUTPUTS]
-    with pytest.raises(CorpusError, match="no line is left"):
+    with pytest.raises(CorpusError, match=r"no line is left.*; lower --min-score or raise --keep"):
         write_synthetic(make_job(tmp_path, scored, min_score=-0.5))
+    nothing: list[list[list[object]]] = [[] for _ in OUTPUTS]
+    with pytest.raises(CorpusError, match=r"no line is left.*has it learnt enough\? Go on with"):
+        write_synthetic(make_job(tmp_path, nothing))
     with pytest.raises(CorpusError, match="3 lines"):
         write_synthetic(make_job(tmp_path, scored[:3]))
     assert not list(tmp_path.glob("out.*"))
