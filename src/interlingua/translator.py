@@ -23,7 +23,7 @@ from interlingua.checkpoints.model_folder import (
     read_directions,
 )
 from interlingua.config import DecodingConfig
-from interlingua.corpus.corrections import read_corrections
+from interlingua.corpus.corrections import bare, read_corrections
 from interlingua.corpus.placeholders import are_placeholders_alone
 from interlingua.decoding.batches import WORTH_A_THREAD, in_batches, side_by_side
 from interlingua.decoding.compiled_search import compiled_beam_search, is_plain
@@ -801,16 +801,14 @@ class Translator:
 
     def corrected(self, text: str) -> str | None:
         """Return what was told to be the translation of a text that is the same to the model, but for white space around it, None if nothing was; see :meth:`remember`."""
-        sources, cut = self._form.read([text.strip()])
+        sources, cut = self._form.read([bare(text)])
         return self._told(sources[0]) if sources and not cut else None
 
     def _sources_of(self, texts: Sequence[str]) -> tuple[dict[int, Sequence[int]], set[int]]:
         """Cut texts into ids as their form does; white space around one that was corrected is nothing."""
         if self.corrections is not None:
             texts = [
-                bare
-                if (bare := text.strip()) != text and self.corrected(bare) is not None
-                else text
+                core if (core := bare(text)) != text and self.corrected(core) is not None else text
                 for text in texts
             ]
         return self._form.read(texts)

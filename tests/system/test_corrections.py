@@ -202,8 +202,12 @@ def test_what_was_told_comes_back_letter_by_letter(
     assert run(capsys, *words) == f"{target}\n"
 
 
-@pytest.mark.parametrize("told", [SOURCE, f" {SOURCE}", f"{SOURCE}\u00a0\t"])
-@pytest.mark.parametrize("asked", [SOURCE, f"  {SOURCE}", f"{SOURCE} ", f"\t{SOURCE}\u3000"])
+@pytest.mark.parametrize(
+    "told", [SOURCE, f" {SOURCE}", f"{SOURCE}\u00a0\t", f"\ufeff {SOURCE}\u200b"]
+)
+@pytest.mark.parametrize(
+    "asked", [SOURCE, f"  {SOURCE}", f"{SOURCE} ", f"\t{SOURCE}\u3000", f"\ufeff{SOURCE} \u200b "]
+)
 def test_white_space_around_a_text_is_nothing(
     place: Path, capsys: Capture, told: str, asked: str
 ) -> None:

@@ -11,6 +11,7 @@ from interlingua.cli.streams import note, print_json, say
 from interlingua.corpus.corrections import (
     Correction,
     add_corrections,
+    bare,
     read_corrections,
     remove_correction,
 )
@@ -88,7 +89,7 @@ def correct(
     )
     found = []
     for where, one, other in _read(told, direction):
-        each = Correction(one.strip(), other, direction.source, direction.target)
+        each = Correction(bare(one), other, direction.source, direction.target)
         try:
             spell(each, loaded.tokenizers, loaded.max_length)
         except InterlinguaError as error:

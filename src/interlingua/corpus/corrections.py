@@ -31,6 +31,7 @@ __all__ = [
     "FollowedCorrections",
     "add_corrections",
     "append_correction",
+    "bare",
     "corrections_file",
     "every_correction",
     "read_corrections",
@@ -39,8 +40,17 @@ __all__ = [
 
 CORRECTIONS = "corrections.jsonl"
 
+_SHOWS_NOTHING = "\ufeff\u200b\u2060"
+"""Byte order mark, space of no width, word joiner: what a copied text may have at its ends, and nobody sees."""
 _OURS = re.compile(r"\..*|memory\..+\.safetensors|adapter|adaptation(\..*)?")
 """What we write beside it."""
+
+
+def bare(text: str) -> str:
+    """Return a text without white space, and what shows nothing, at its ends."""
+    while (shorter := text.strip().strip(_SHOWS_NOTHING)) != text:
+        text = shorter
+    return text
 
 
 @dataclass(frozen=True, slots=True)

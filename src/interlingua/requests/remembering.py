@@ -22,6 +22,7 @@ from interlingua.checkpoints.model_folder import find_model_folder
 from interlingua.corpus.corrections import (
     Correction,
     FollowedCorrections,
+    bare,
     corrections_file,
     every_correction,
 )
@@ -101,7 +102,7 @@ def spell(correction: Correction, tokenizers: TokenizerPair, longest: int) -> Sp
     """
     sides = []
     for name, text, tokenizer in (
-        ("source", correction.source.strip(), tokenizers.source),
+        ("source", bare(correction.source), tokenizers.source),
         ("target", correction.target, tokenizers.target),
     ):
         if not any(each.isprintable() and not each.isspace() for each in text):
@@ -127,7 +128,7 @@ def spelling_of(source: str, tokenizer: Tokenizer) -> Hashable:
 
     White space around a source is nothing.
     """
-    source = source.strip()
+    source = bare(source)
     ids = tokenizer.encode(source).ids
     return source if tokenizer.unknown_id in ids or not ids else tuple(ids)
 
@@ -301,7 +302,7 @@ class RememberedCorrections:
             self.tokenizers.source.read_as = {
                 source.upper(): source
                 for each, made in self._spelled.items()
-                if isinstance(made, Spelled) and not (source := each.source.strip()).isupper()
+                if isinstance(made, Spelled) and not (source := bare(each.source)).isupper()
             }
         self._remember(examples)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from interlingua.corpus.corrections import bare
 from interlingua.requests.sentences import Sentence, split_lines, split_sentences
 from interlingua.server.engine import Engine, ServedModel
 
@@ -65,7 +66,7 @@ async def find_corrections(
     """
     if engine.settings.corrections is None:
         return [None] * len(texts)
-    cores = [text.strip() if len(text) <= _LONGEST_CORRECTED else "" for text in texts]
+    cores = [bare(text) if len(text) <= _LONGEST_CORRECTED else "" for text in texts]
     if not any(cores):
         return [None] * len(texts)
     asked = {"do": "find-corrections", "model": model.number, "texts": cores}
