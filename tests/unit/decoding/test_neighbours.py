@@ -36,23 +36,25 @@ def test_a_source_of_its_own_looks_at_nothing_else() -> None:
     assert not memory.has((5, 6, 7))
 
 
-def test_only_sources_that_share_four_fifths_are_looked_at_the_most_alike_first() -> None:
-    near, nearer = (1, 2, 3, 4, 5, 6, 0, 0, 9, 9), (1, 2, 3, 4, 5, 6, 7, 0, 0, 9)
-    memory = NeighbourMemory([example(near), example(nearer), example((1, 2)), example((8,) * 10)])
-    found = memory.related((1, 2, 3, 4, 5, 6, 7, 0, 0, 0))
+def test_only_sources_that_share_85_of_a_hundred_are_looked_at_the_most_alike_first() -> None:
+    asked, other = tuple(range(20)), tuple(range(90, 99))
+    far, near, nearer = (asked[:shared] + other[: 20 - shared] for shared in (16, 17, 18))
+    memory = NeighbourMemory([example(far), example(near), example(nearer), example((1, 2))])
+    found = memory.related(asked)
     assert [each.source for each in found] == [nearer, near]
     assert memory.related((99,)) == ()
     assert NeighbourMemory().related((1, 2)) == ()
 
 
 def test_a_target_that_is_spelled_by_letters_is_for_its_own_source_alone() -> None:
-    spelled, plain = (1, 2, 3, 4, 5), (1, 2, 3, 4, 6)
+    begin = tuple(range(10, 19))
+    spelled, plain = (*begin, 5), (*begin, 6)
     memory = NeighbourMemory(
         [example(spelled, (7, 9, 8, 2)), example(plain)], letters=frozenset({8, 9})
     )
     for each in (memory, memory.changed_to(memory.examples), memory.changed_to([])):
         known = [one.source for one in each.examples]
-        assert [one.source for one in each.related((1, 2, 3, 4, 0))] == known[1:]
+        assert [one.source for one in each.related((*begin, 0))] == known[1:]
         assert [one.source for one in each.related(spelled)] == known[:1]
 
 
