@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.streams import note
-from interlingua.corpus.languages import names_another
-from interlingua.corpus.parallel import language_of
 
 if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
@@ -107,6 +105,9 @@ def note_other_languages(
     translator: "Translator", model: Path, source: Path | None = None, *references: Path
 ) -> None:
     """Say where the name of a file tells another language than the model reads or writes: it is scored, since names may err."""
+    from interlingua.corpus.languages import names_another
+    from interlingua.corpus.parallel import language_of
+
     sides = [(source, "reads", translator.source_lang)]
     sides += [(each, "writes", translator.target_lang) for each in references]
     for path, does, language in sides:
