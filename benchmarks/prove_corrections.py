@@ -20,6 +20,7 @@ from interlingua.translator import Translator
 
 USUAL = Path("runs/prove-finetune/base")
 UNHEARD = "wahrhaftigst"
+"""A word that no text of the corpus has."""
 MOST_MOVED = 0.1
 """BLEU by which the sentences may move that were not corrected."""
 WAYS = {

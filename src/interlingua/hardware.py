@@ -37,7 +37,7 @@ memory of a run (Multi30k, 60 updates: 2.7 GB against 1.3 GB) and made it a tent
 
 _NO_MEMORY = (
     "can't allocate memory",
-    "could not create a primitive",  # oneDNN, which does not say why; lack of memory is what the same product meets that went before
+    "could not create a primitive",  # oneDNN, which does not say why
     "could not execute a primitive",
     "could not create a memory object",
     "std::bad_alloc",
