@@ -6,6 +6,7 @@ gradients are added up. So a run gives the same losses with one process or with 
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ T = TypeVar("T")
 
 PULSE = 10.0
 """Seconds between two signs of life of a process that works while the others wait."""
+
+LET_GO = 0.5
+"""Seconds that threads of gloo have to let go of the last numbers that were told."""
 
 __all__ = ["ALONE", "Workers", "is_restarted", "join_workers"]
 
@@ -176,6 +180,10 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
+            # A thread of gloo drops its tensor after the answer is there, and needs the interpreter for that; one that comes to it when
+            # Python is ending aborts the process (SIGABRT after a whole run). Nothing tells when it has: torch joins these threads only
+            # with the last reference to the group, and keeps one itself where a model was divided (pytorch/pytorch#179291).
+            time.sleep(LET_GO)
 
 
 def _store_of_launch(patience: timedelta) -> Store:
