@@ -36,7 +36,7 @@ NEGATIONS = {
     r"|netopý\w+|nej(?:en|lepš|víc|vět|men|dřív|prv|star|mlad|krás|rych|rad|vyš|niž|bliž|dál|dél|čast|důlež|hor|sil|nov|obl|znám|spíš)"
     r"\w*)(?!\w))ne\w*|nic|nič(?:eho|emu|ím|em)|nik(?:do|oho|omu|ým|om|dy|de|am)|nikoliv?|nijak|nikter\w+|ani|bez|žádn\w+",
     "de": r"nicht|nichts|nie|niemals|niemand\w*|kein\w*|weder|nirgends|nirgendwo|ohne",
-    "en": r"not|\w*n['’]t|no|never|nobody|nothing|nowhere|none|neither|nor|cannot|without",
+    "en": r"no(?!\.\s?\d)|not|\w*n['’]t|never|nobody|nothing|nowhere|none|neither|nor|cannot|without",
     "es": r"no|nunca|nadie|nada|ning[uú]n\w*|jamás|tampoco|ni|sin",
     "fr": r"ne|n['’]\w+|jamais|rien|aucun\w*|ni|sans",  # pas and personne stand beside ne, or are a step and a person
     "it": r"non|mai|nessun\w*|niente|nulla|né|senza",

@@ -25,3 +25,9 @@ def test_what_says_no_is_told_from_what_begins_alike(language: str) -> None:
     pattern = re.compile(rf"(?<!\w)(?:{NEGATIONS[language]})(?!\w)", re.IGNORECASE)
     assert [each for each in SAY_NO[language].split() if not pattern.search(each)] == []
     assert [each for each in DO_NOT[language].split() if pattern.search(each)] == []
+
+
+def test_a_number_of_a_bus_is_no_negation() -> None:
+    pattern = re.compile(rf"(?<!\w)(?:{NEGATIONS['en']})(?!\w)", re.IGNORECASE)
+    assert not pattern.search("Take bus No. 5, or no.6.")
+    assert [found[0] for found in pattern.finditer("No. I said no.")] == ["No", "no"]
