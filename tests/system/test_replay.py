@@ -74,6 +74,26 @@ def test_a_run_comes_out_again_to_the_last_bit_without_its_text(
     assert files_of(Path("elsewhere")) == before
 
 
+@pytest.mark.parametrize("way", ["--init-from", "--start.encoder-from"])
+def test_a_run_that_began_with_a_model_comes_out_again_without_it(
+    way: str, place: Path, capsys: Capture
+) -> None:
+    tuned = f"train {way} run --source train.ro --target train.en --training.steps 20 --training.threads 1 --run-dir tuned"
+    small = (
+        "--training.validate-every 20 --training.validate-sentences 4 --batching.batch-tokens 60"
+    )
+    assert main([*tuned.split(), *small.split()]) == 0
+    shutil.rmtree("run")
+    shutil.move("tuned", "elsewhere")
+    assert main(["replay", "elsewhere"]) == 0
+    assert "the first 20 updates give the same losses" in (told := capsys.readouterr().out)
+    assert "to the last bit" in told
+    weights = Path("elsewhere/start/model/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert main(["replay", "elsewhere"]) == 5
+    assert f"{weights}: has " in capsys.readouterr().err
+
+
 def test_it_is_told_where_the_losses_part(place: Path, capsys: Capture) -> None:
     metrics = Path("run/metrics.jsonl")
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]

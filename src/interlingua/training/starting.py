@@ -1,10 +1,13 @@
 """The model that a run begins with, when it does not begin with fresh weights.
 
 What a run must know of it (sizes, languages, checksum) is kept in ``start/start.json``, its vocabulary in ``tokenizer/``,
-and its weights are in every checkpoint: once a run has begun, the model may be changed, moved or lost.
+the model itself in ``start/model/``, so that the run can be replayed, and what became of its weights in every checkpoint:
+once a run has begun, the model may be changed, moved or lost.
 """
 
 import json
+import os
+import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from interlingua.checkpoints.manifest import listed_sha256
+from interlingua.checkpoints.manifest import MANIFEST, listed_files, listed_sha256
 from interlingua.checkpoints.model_folder import (
     BuildModel,
     LoadedModel,
@@ -24,7 +27,7 @@ from interlingua.config import CorpusConfig, ModelConfig, RunConfig
 from interlingua.config_contradictions import contradictions_in
 from interlingua.directions import Direction, in_words
 from interlingua.errors import ConfigError, ModelError
-from interlingua.files import write_text
+from interlingua.files import replace_folder, write_text
 from interlingua.model.architecture import AnyArchitecture, architecture_from, fields_of
 from interlingua.model.building import build_encoder_decoder
 from interlingua.model.encoder_decoder import EncoderDecoder
@@ -49,7 +52,7 @@ __all__ = [
     "tokenizers_of",
 ]
 
-_NAME = "start.json"
+_NAME, _KEPT, _WEIGHTS = "start.json", "model", "model.safetensors"
 _DROPOUT = ("dropout", "attention_dropout", "activation_dropout")
 _UNKNOWN_LANGUAGES = ("source", "target")
 
@@ -75,6 +78,8 @@ class Start:
     """It was taught to fill gaps in text, and not to translate."""
     imported: bool = False
     """It began as the model of another program."""
+    kept: Path | None = None
+    """Where the run has kept the model itself; runs of earlier versions have not."""
 
     @property
     def known(self) -> tuple[Direction, ...]:
@@ -98,11 +103,19 @@ class Start:
         return origin if self.is_whole else {"part": self.part, **origin}
 
     def save(self, folder: RunFolder) -> None:
-        """Keep it in the run."""
+        """Keep it in the run, with the model: as other names of its files, where the disk can give them, which takes no room."""
+        found = find_model_folder(self.model)
+        with replace_folder(folder.start / _KEPT) as new:
+            for name in (MANIFEST, *listed_files(found)):
+                try:
+                    os.link(found / name, new / name)
+                except OSError:  # another disk, or one that has one name a file
+                    shutil.copyfile(found / name, new / name)
         content = asdict(self) | {
             "model": str(self.model),
             "directions": list(map(str, self.directions)),
         }
+        del content["kept"]
         write_text(folder.start / _NAME, json.dumps(content, indent=2) + "\n")
 
     def architecture_for(self, model: ModelConfig) -> AnyArchitecture:
@@ -126,7 +139,7 @@ def read_start(
     loaded = load_model_folder(folder, build_model)
     start = Start(
         model=path,
-        sha256=listed_sha256(folder, "model.safetensors"),
+        sha256=listed_sha256(folder, _WEIGHTS),
         architecture=loaded.model.architecture,
         source_lang=loaded.source_lang,
         target_lang=loaded.target_lang,
@@ -151,7 +164,14 @@ def recall_start(folder: RunFolder) -> Start:
         architecture = architecture_from(content.pop("architecture"))
         model = Path(content.pop("model"))
         directions = tuple(map(Direction.read, content.pop("directions", ())))
-        return Start(model=model, architecture=architecture, directions=directions, **content)
+        kept = folder.start / _KEPT
+        return Start(
+            model=model,
+            architecture=architecture,
+            directions=directions,
+            kept=kept if kept.is_dir() else None,
+            **content,
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{path}: cannot be read ({error}); use --fresh to start anew") from error
 
@@ -159,9 +179,7 @@ def recall_start(folder: RunFolder) -> Start:
 def is_same_start(folder: RunFolder, path: Path) -> bool:
     """Tell whether ``path`` holds the weights that the run in ``folder`` began with, wherever they lie now."""
     try:
-        return recall_start(folder).sha256 == listed_sha256(
-            find_model_folder(path), "model.safetensors"
-        )
+        return recall_start(folder).sha256 == listed_sha256(find_model_folder(path), _WEIGHTS)
     except (ModelError, OSError, ValueError, KeyError):
         return False
 
@@ -237,19 +255,25 @@ def refuse_contradictions(config: RunConfig, start: Start) -> None:
 
 
 def open_again(start: Start, build_model: BuildModel) -> LoadedModel:
-    """Read the starting model from where it was.
+    """Read the starting model from where it was, or what the run has kept of it.
 
     Raises:
         ModelError: it is missing or damaged, or not what it was when the run was prepared.
     """
-    loaded = load_model_folder(find_model_folder(start.model), build_model)
-    check_is_still_there(start)
+    try:
+        loaded = load_model_folder(find_model_folder(start.model), build_model)
+        check_is_still_there(start)
+    except ModelError:
+        if start.kept is None:
+            raise
+        loaded = load_model_folder(start.kept, build_model)
+        check_is_still_there(replace(start, model=start.kept))
     return loaded
 
 
 def check_is_still_there(start: Start) -> None:
     """Raise a ModelError unless the starting model, which could be opened, has the weights that the run was begun with."""
-    if listed_sha256(find_model_folder(start.model), "model.safetensors") != start.sha256:
+    if listed_sha256(find_model_folder(start.model), _WEIGHTS) != start.sha256:
         raise ModelError(
             f"{start.model}: is not the model that this run was begun with; put that one back, or start anew with train --fresh"
         )
