@@ -136,7 +136,7 @@ prove-multi30k: $(READY) ## the Multi30k recipe, forty minutes of training; need
 	$(BIN)/python benchmarks/prove_multi30k.py
 
 .PHONY: prove-anchor
-prove-anchor: $(READY) ## the published Transformer-Tiny on Multi30k, three seeds (75 minutes each, one core); the same again resumes; needs INTERLINGUA_DATA
+prove-anchor: $(READY) ## the published Transformer-Tiny on Multi30k, three seeds (85 minutes each, one core); the same again resumes; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_anchor.py
 
 .PHONY: prove-regularisation
