@@ -185,13 +185,13 @@ def _read_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=5, help="interleaved runs of each system")
     parser.add_argument(
-        "--steps", type=int, default=5, help="updates a run, made twice, timed once"
+        "--steps", type=int, default=3, help="updates a run, made twice, timed once"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     again = "a peer slower than this share of the fastest in the first round is not run again: it sets no ratio"
-    parser.add_argument("--near", type=float, default=0.8, help=again)
+    parser.add_argument("--near", type=float, default=0.9, help=again)
     patience = "seconds that a run of a system may take, start and compilation included; one that takes longer is stopped and counts as failed"
-    parser.add_argument("--patience", type=float, default=600.0, help=patience)
+    parser.add_argument("--patience", type=float, default=180.0, help=patience)
     names = "; ".join(f"'{name}'" for name in names_of("cpu"))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rows", nargs="*", metavar="ROW", help=f"all by default; {names}")
