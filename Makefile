@@ -100,7 +100,7 @@ build: $(READY) ## wheel and sdist in dist/; on Linux x86-64 the wheel has compi
 clean: ## remove the environment and everything that was built; runs/ stays
 	rm -rf $(VENV) $(LIBRETRANSLATE) $(TRITON) .benchmarks build dist docs/api .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/javascript/node_modules
 
-bench-training: $(READY) ## training speed beside its peers, hours, or with FLAGS="--rows small"; needs INTERLINGUA_DATA
+bench-training: $(READY) ## training speed beside its peers, an hour and a half, or with FLAGS="--rows small"; needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/training.py $(FLAGS)
 
 bench-decoding: $(READY) ## decoding speed beside its peers, an hour and more; needs INTERLINGUA_DATA and make prove-multi30k
