@@ -22,7 +22,7 @@ from interlingua.errors import ConfigError, CorpusError
 from interlingua.training import lasting
 from interlingua.training.comparison import Difference
 from interlingua.training.corpus_of_run import lock_corpus
-from interlingua.training.lasting import _draw, _weights, _write_corrections
+from interlingua.training.lasting import _draw, _passes, _weights, _write_corrections
 from interlingua.training.old_text import OldText, find_old_text
 from interlingua.training.run_folder import RunFolder
 
@@ -259,6 +259,12 @@ def test_of_a_large_text_a_part_is_replayed_as_often_as_the_whole_would_be(tmp_p
     assert drawn.weight * len(lines[0]) == pytest.approx(5.0)
     whole = _draw(sides, 1_000, 0.5, tmp_path / "drawn.2")
     assert (whole.source, whole.target, whole.weight) == (*sides, 0.5)
+
+
+def test_of_few_corrections_an_adapter_sees_enough() -> None:
+    assert _passes(100 + 1_000) == {"training.epochs": "40"}
+    assert _passes(200 + 2_000) == {"training.epochs": "20"}
+    assert _passes(500 + 5_000) == {}  # ten passes, as always
 
 
 @pytest.mark.slow

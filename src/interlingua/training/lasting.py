@@ -60,6 +60,9 @@ _FEWEST_REPLAYED = 1_000
 _SHARE = 10
 """Old pairs to each repeat of a correction: one pair in eleven is a correction."""
 _MOST_REPEATS = 100.0
+_SHOWN, _PASSES = 44_000, 10
+"""Pairs that an adapter is shown at the least, which at this rate begins at nothing; where ten passes have them, training is as long as it always is.
+After half as many, a hundred corrections of one kind had hardly any effect (docs/results.md)."""
 _DRAWN = 20
 """Epochs of old pairs that are drawn from a large text beforehand: to prepare the rest would take long, and little of it be read."""
 _KEEP = "name text of all pairs of languages with --keep-source and --keep-target"
@@ -241,6 +244,7 @@ def _settings(
         )
     ]
     weights = (*[repeats] * len(own), *(part.weight for part in drawn))
+    replayed = sum(size * often for size, often in zip(sizes, others, strict=True))
     peak = _PEAK * (_WIDTH / work.loaded.model.architecture.d_model) ** 0.5
     return {
         "start.init_from": str(work.model),
@@ -258,6 +262,7 @@ def _settings(
         "tokenization.sampling": str(old.sampling),
         "run_dir": str(work.run),
         "training.peak_learning_rate": f"{peak:.2g}",
+        **_passes(repeats * len(corrections) + replayed),
         "training.device": work.device,
         **({} if work.threads is None else {"training.threads": str(work.threads)}),
     }
@@ -347,6 +352,12 @@ def _weights(corrections: int, sizes: Sequence[int], weights: Sequence[float]) -
     replayed = min(old, max(_FEWEST_REPLAYED, _REPLAYED * corrections))
     repeats = min(_MOST_REPEATS, max(1.0, replayed / (_SHARE * corrections)))
     return (repeats, *(weight * replayed / max(1.0, old) for weight in weights))
+
+
+def _passes(pairs: float) -> dict[str, str]:
+    """Return how often the run sees the ``pairs`` of an epoch, where that is not as often as any run on a model does."""
+    passes = _SHOWN / pairs
+    return {"training.epochs": f"{passes:.3g}"} if passes > _PASSES else {}
 
 
 @dataclass(frozen=True, slots=True)
