@@ -342,7 +342,7 @@ def test_a_stopped_run_has_a_model_and_goes_on(
     out, err = process.communicate(timeout=120)
     assert process.returncode == status, err
     assert "Traceback" not in err
-    assert "the same command again, without --fresh, continues from here" in out
+    assert "the same command again continues from here (--fresh would begin anew)" in out
     assert run(f"translate {folder} unu", capsys).count("\n") == 1
     done = Path(folder, "metrics.jsonl").read_text().splitlines()
     steps = int(json.loads(done[-1])["step"]) + 3

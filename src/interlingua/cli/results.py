@@ -38,7 +38,7 @@ def describe_training(result: TrainResult) -> str:
     into = f" --to {min(targets)}" if len(targets) > 1 else ""
     lines.append(f'next: interlingua translate {shlex.quote(str(result.run_dir))}{into} "..."')
     if result.signal is not None:
-        lines.append("the same command again, without --fresh, continues from here")
+        lines.append("the same command again continues from here (--fresh would begin anew)")
     return "\n".join(lines) + "\n"
 
 

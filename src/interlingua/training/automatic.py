@@ -348,7 +348,8 @@ def _choose_dropout(corpus: CorpusStatistics, passes: float, reasons: list[str])
         why = "rules are learnt exactly or not at all"
     enough = min((most for few, most in _ENOUGH_DROPOUT.items() if passes < few), default=dropout)
     if enough < dropout:
-        dropout, why = enough, f"text that is seen about {passes:.0f} times is not learnt by heart"
+        seen = f"about {passes:.0f} times" if passes >= 1.5 else "once or less"
+        dropout, why = enough, f"text that is seen {seen} is not learnt by heart"
     reasons.append(f"model.dropout = {dropout}: {why}")
     return dropout
 

@@ -42,7 +42,7 @@ MOST_SKIPPED = 10
 """So many updates in a row without a finite loss end the run, whatever the policy."""
 WAY_OUT = (
     "Lower training.peak_learning_rate or lengthen training.warmup_steps, then run the same command again: it resumes from the "
-    "last checkpoint. If that ends the same way, its weights are spoilt: delete the newest folder in the run's checkpoints, and it "
+    "last checkpoint, if there is one. If that ends the same way, its weights are spoilt: delete the newest folder in the run's checkpoints, and it "
     "resumes from the one before, or use --fresh"
 )
 """What to do where the weights are spoilt, or soon would be."""
