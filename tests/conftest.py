@@ -150,6 +150,14 @@ def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
     report.longrepr = f"INTERLINGUA_REQUIRE_RUNTIMES is set, and this would be skipped: {reason}"
 
 
+@pytest.fixture
+def minds_hangup() -> Iterator[None]:
+    """Whoever runs the tests may ignore SIGHUP, as nohup does, and what they start would inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return what fills a folder once for all processes of a run of tests; nobody may change it afterwards."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("minds_hangup")
+
 COMMAND = """
 import signal, sys, time
 from interlingua import cli

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,8 @@ import pytest
 from interlingua.training.schedule import learning_rate
 from interlingua.training.stopping import BestSoFar, listen_for_stop
 from interlingua.training.validation import Validation
+
+pytestmark = pytest.mark.usefixtures("minds_hangup")
 
 
 def validation(bleu: float, loss: float, exact: float = 0.0, sentences: int = 200) -> Validation:
@@ -70,14 +71,6 @@ def test_a_mean_serves_only_where_both_measures_are_next_to_the_best() -> None:
     assert best.is_matched_by(validation(19.4, 1.9))
     assert not best.is_matched_by(validation(17.9, 1.9))
     assert not best.is_matched_by(validation(20.1, 2.03))  # a weak model's BLEU tells nothing
-
-
-@pytest.fixture(autouse=True)
-def not_ignored() -> Iterator[None]:
-    """Whoever runs the tests may ignore SIGHUP, as nohup does, and what they start would inherit that."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
