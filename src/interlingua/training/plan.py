@@ -47,6 +47,8 @@ _GROWTH = 1.08
 _SLOWER = 1.06
 """A run's time over what the probe says: a probe of seconds meets fewer of the machine's bad moments (measured: 0.9 to
 1.28, on average 1.1, over fifteen runs on a shared machine)."""
+_BUSY = 0.1
+"""Share of the time without a processor from which on a plan is worth little: beside one other program that computes it is a quarter or more."""
 _FILLED = 0.9
 """Share of the memory that a run may take; the rest is for everything else."""
 
@@ -73,6 +75,8 @@ class Plan:
     chosen: tuple[str, ...]
     bleu: BleuBand | None
     """Of the validation text after a training to its end, where that can be told."""
+    waited: float | None = None
+    """Share of the time in which updates that were tried had no processor, as other programs had it; None where the system does not tell."""
 
     def to_json(self) -> str:
         """Give every figure by name."""
@@ -102,6 +106,11 @@ class Plan:
             lines.append(
                 "BLEU: nothing is foretold; only of text like what was measured is it: 500 to 50,000 pairs of two languages with words, "
                 "learnt from the beginning by a Transformer, without noise, tags and weights"
+            )
+        if self.waited and self.waited > _BUSY:
+            lines.append(
+                f"the machine was busy: other programs had the processor for {self.waited:.0%} of the time in which updates were tried, so that a "
+                "run alone takes less time; plan again when it is quiet"
             )
         if self.total_memory and self.memory > _FILLED * self.total_memory:
             lines.append(
@@ -166,7 +175,9 @@ def _probe(
     # With small weights there are epochs without a pair.
     order = next(filter(len, map(prepared.training.order, count())))
     say("trying updates, the largest batch first")
+    before = _on_processors()
     seconds_a_step, tokens_a_step = _time_updates(trainer, prepared, order)
+    waited = _share_without(before, _on_processors())
     seconds_a_step *= _SLOWER
     say(f"an update takes {seconds_a_step:.2f} s; trying a validation")
     seconds_a_validation = _SLOWER * _time_validation(trainer, prepared)
@@ -198,6 +209,7 @@ def _probe(
         free_disk=free_disk,
         chosen=prepared.reasons,
         bleu=prepared.expected,
+        waited=waited,
     )
 
 
@@ -234,6 +246,25 @@ def _time_updates(
         tokens.append(sum(batch.num_target_tokens for batch in group))
     times, tokens = times[warmup:], tokens[warmup:]
     return statistics.fmean(times), statistics.fmean(tokens)
+
+
+def _on_processors() -> tuple[int, int] | None:
+    """Return how long the threads of this process have had a processor, and how long they waited for one, in nanoseconds; Linux tells."""
+    try:
+        told = [
+            file.read_text().split()[:2] for file in Path("/proc/self/task").glob("*/schedstat")
+        ]
+        return sum(int(had) for had, _ in told), sum(int(waited) for _, waited in told)
+    except (OSError, ValueError):
+        return None
+
+
+def _share_without(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
+    """Return the share of the time between that was spent waiting for a processor."""
+    if before is None or after is None:
+        return None
+    had, waited = (max(0, now - then) for now, then in zip(after, before, strict=True))
+    return waited / (had + waited) if had + waited else None
 
 
 def _spread(order: Sequence[np.ndarray]) -> Iterator[np.ndarray]:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import threading
 import sys
 import warnings
 from pathlib import Path
@@ -87,6 +88,7 @@ def test_a_broken_tensorboard_costs_the_curves_and_not_the_run(
 def test_curves_that_can_no_longer_be_written_cost_no_record(tmp_path: Path, noticed: str) -> None:
     pytest.importorskip("tensorboard")
     said: list[str] = []
+    others = set(threading.enumerate())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what TensorBoard's own imports complain about
         log = MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "curves", say=said.append)
@@ -100,6 +102,8 @@ def test_curves_that_can_no_longer_be_written_cost_no_record(tmp_path: Path, not
         log.write({"step": 60, "kind": "training", "loss": 2.25})
         assert said
     log.close()
+    for thread in set(threading.enumerate()) - others:
+        thread.join(10)  # what it ends with would be taken for a failure of the next test
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert len(lines) == (3 if noticed == "by a record" else 2)
     assert len(said) == 1

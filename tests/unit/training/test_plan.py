@@ -13,7 +13,7 @@ from interlingua.hardware import total_memory
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.gradients import Measured
 from interlingua.training.loop import Trainer
-from interlingua.training.plan import Plan, _free_disk, _steps, plan
+from interlingua.training.plan import Plan, _free_disk, _share_without, _steps, plan
 
 PLAN = Plan(
     parameters=1000,
@@ -154,6 +154,17 @@ def test_bleu_is_told_where_it_can_be() -> None:
     assert "BLEU: 12 to 18 on the validation text after a training to its end" in told.to_text()
     assert "BLEU: nothing is foretold" in PLAN.to_text()
     assert json.loads(told.to_json())["bleu"] == {"low": 12.4, "high": 17.6}
+
+
+def test_a_busy_machine_is_told() -> None:
+    assert "was busy" not in PLAN.to_text()
+    assert "was busy" not in replace(PLAN, waited=0.02).to_text()
+    told = replace(PLAN, waited=0.314)
+    assert "other programs had the processor for 31% of the time" in told.to_text()
+    assert json.loads(told.to_json())["waited"] == 0.314
+    assert _share_without((100, 50), (160, 90)) == 0.4
+    assert _share_without(None, (160, 90)) is None
+    assert _share_without((100, 50), (100, 50)) is None
 
 
 def test_this_machine_has_memory() -> None:
