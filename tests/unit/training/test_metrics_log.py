@@ -3,8 +3,8 @@
 import contextlib
 import json
 import shutil
-import threading
 import sys
+import threading
 import warnings
 from pathlib import Path
 
