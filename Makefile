@@ -232,7 +232,7 @@ prove-tokenizers: $(READY) ## five million lines, a million random strings, host
 prove-formats: $(READY) ## memory of two hundred megabytes in each form of corpus (minutes)
 	$(BIN)/python -m pytest -q -s -m proof tests/system/test_corpus_forms.py
 
-prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; eleven minutes, needs INTERLINGUA_DATA
+prove-scale: $(READY) ## 4.5 million pairs: memory and speed of `prepare`; four to eleven minutes, needs INTERLINGUA_DATA
 	$(BIN)/python benchmarks/prove_scale.py
 
 # An environment of its own (0.6 GB, no torch): LibreTranslate pins older versions of what is used here.

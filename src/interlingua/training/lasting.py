@@ -61,8 +61,8 @@ _SHARE = 10
 """Old pairs to each repeat of a correction: one pair in eleven is a correction."""
 _MOST_REPEATS = 100.0
 _SHOWN, _PASSES = 44_000, 10
-"""Pairs that an adapter is shown at the least, which at this rate begins at nothing; where ten passes have them, training is as long as it always is.
-After half as many, a hundred corrections of one kind had hardly any effect (docs/results.md)."""
+"""Pairs that an adapter is shown at the least, and the passes of any run on a model: where these have as many, nothing is said of the length. After
+a third as many, a hundred corrections of one kind had no effect (docs/results.md)."""
 _DRAWN = 20
 """Epochs of old pairs that are drawn from a large text beforehand: to prepare the rest would take long, and little of it be read."""
 _KEEP = "name text of all pairs of languages with --keep-source and --keep-target"
