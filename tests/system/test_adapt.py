@@ -356,6 +356,17 @@ def test_what_was_learnt_is_more_than_chance(
     assert found is None if told is None else found is not None and found.startswith(told)
 
 
+def test_what_one_pair_of_languages_learns_is_not_less_than_what_another_unlearns() -> None:
+    def found(gained: float, lost: float) -> str | None:
+        texts = (("validation en-it", gained), ("validation en-de", -lost))
+        return lasting._fault_of(
+            [Difference(text, 6, "chrF2", 38.0, 38.0 + gain, 0.2, "") for text, gain in texts]
+        )
+
+    assert found(0.5, 17.5) == "it learnt nothing of the corrections"
+    assert found(17.5, 0.5) is None
+
+
 @pytest.mark.slow
 def test_what_made_a_run_robust_is_not_unlearnt(
     place: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch

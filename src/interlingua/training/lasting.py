@@ -8,6 +8,7 @@ Sources: of the replay, Robins 1995, "Catastrophic forgetting, rehearsal and pse
 "Robust fine-tuning of zero-shot models".
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -390,7 +391,11 @@ def _fault_of(differences: Sequence[Difference]) -> str | None:
                 f"(p = {each.p_value:.3f})"
             )
     own = [each for each in differences if not each.is_of_kept]
-    if not any(each.change > 0 for each in own):
+    # Of all pairs of languages together: an adapter may not unlearn of one what it learns of another.
+    gains: dict[str, float] = defaultdict(float)
+    for each in own:
+        gains[each.metric] += each.sentences * each.change
+    if not any(gain > 0 for gain in gains.values()):
         return "it learnt nothing of the corrections"
     if all(each.verdict == NO_DIFFERENCE for each in own):
         return "what it learnt of the corrections is no more than chance explains"
