@@ -188,6 +188,12 @@ def hold_folder(path: Path, *, busy: InterlinguaError, remedy: str) -> Iterator[
                 f"{path}: cannot be locked ({error.strerror}), so that two programs could write there at once; choose a "
                 "folder on another file system"
             ) from error
+        try:
+            is_renamed = not os.path.samestat(os.fstat(lock.fileno()), (path / ".lock").stat())
+        except OSError:
+            is_renamed = True
+        if is_renamed:  # between the two calls, by a process that held it and has let go
+            raise busy
         yield
 
 

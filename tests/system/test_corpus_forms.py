@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.cli import main
+from interlingua.training.run import TrainResult, _Run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -101,6 +102,27 @@ def test_a_compressed_memory_is_trained_from_and_resumed(place: Path, capsys: Ca
     assert len(Path("runs/x/corpus/training-1.ro").read_text().splitlines()) == len(PAIRS) - 1
     assert len(Path("runs/x.2/corpus/training-1.ro").read_text().splitlines()) == len(PAIRS)
     assert sorted(file.name for file in Path("runs").iterdir()) == ["x", "x.1", "x.2"]
+
+
+def test_nothing_lies_beside_a_run_that_trains(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    go, seen = _Run.go, list[str]()
+
+    def look(under_way: _Run) -> TrainResult:
+        seen.extend(file.name for file in Path("runs").iterdir())
+        return go(under_way)
+
+    monkeypatch.setattr(_Run, "go", look)
+    path = Path("memory.tmx.gz")
+    path.write_bytes(gzip.compress(tmx(PAIRS)))
+    assert train("runs/x", "--pairs", str(path)) == 0
+    assert seen == ["x"]
+    sides = [f"runs/x/corpus/training-1.{side}" for side in ("ro", "en")]
+    capsys.readouterr()
+    assert train("runs/x", "--source", sides[0], "--target", sides[1], "--fresh") == 2
+    assert f"{sides[0]}: lies in the folder of the run that --fresh puts" in capsys.readouterr().err
+    assert [file.name for file in Path("runs").iterdir()] == ["x"]
 
 
 def test_json_lines_come_through_a_pipe_and_the_run_goes_on_without_it(place: Path) -> None:

@@ -295,6 +295,8 @@ def test_a_run_that_has_begun_refuses_another_start_and_takes_the_same_one_elsew
     )
     status, words = refused(f"{TUNE} --start.freeze encoder.*", capsys)
     assert (status, "start.freeze" in words) == (2, True)
+    status, words = refused(f"{TUNE} --keep-source a.ro --keep-target a.en", capsys)
+    assert (status, "start.keep_source = nothing, not a.ro" in words) == (2, True), words
     Path("base").rename("moved")
     run(TUNE.replace("base/model", "moved"))
 

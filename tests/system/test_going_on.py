@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -282,6 +283,26 @@ def test_a_checkpoint_of_another_run_is_passed_over_whatever_its_size(
         )
         shutil.rmtree("again")
         shutil.copytree("run", "again")
+
+
+@pytest.mark.parametrize("difference", ["--training.seed 2", "--model.d-model 32"])
+def test_a_checkpoint_of_another_run_is_not_averaged(
+    begun: Path, capsys: Capture, difference: str
+) -> None:
+    plain = f"{TRAIN.replace(' --training.ema 0.9', '')} --training.average-last 3"
+    train_in = {name: plain.replace("--run-dir run", f"--run-dir {name}") for name in "abc"}
+    for name, other, steps in (("a", "", 8), ("b", "", 8), ("c", difference, 16)):
+        run(f"{train_in[name]} {other} --training.steps {steps}")
+    shutil.copytree("c/checkpoints/step-16", "b/checkpoints/step-16")
+    means = []
+    for name in "ab":
+        capsys.readouterr()
+        run(f"{train_in[name]} --training.steps 12")
+        told = " ".join(capsys.readouterr().err.split())
+        assert ("the checkpoint of step 16 is passed over" in told) == (name == "b")
+        means.append(re.findall(r"mean of the last 3 checkpoints: [^;:]*", told))
+    assert len(means[0]) == 1
+    assert means[0] == means[1]
 
 
 def test_a_run_that_was_moved_does_not_begin_anew_elsewhere(begun: Path, capsys: Capture) -> None:

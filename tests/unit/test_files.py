@@ -7,6 +7,7 @@ import subprocess
 import sys
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,6 +218,24 @@ def test_a_folder_that_cannot_be_locked_is_not_said_to_be_busy(
         hold_folder(folder, busy=busy, remedy="choose another"),
     ):
         pass
+
+
+def test_a_folder_that_was_renamed_before_it_could_be_locked_is_not_held(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+
+    def late(*asked: Any) -> None:
+        folder.rename(folder.with_name("renamed"))
+        lock(*asked)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    busy = TrainingError("busy")
+    with (
+        pytest.raises(TrainingError, match="busy"),
+        hold_folder(folder, busy=busy, remedy="choose another"),
+    ):
+        pytest.fail("it was held")
 
 
 def test_a_file_has_one_identity_and_a_device_none(tmp_path: Path) -> None:

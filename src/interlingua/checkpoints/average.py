@@ -1,6 +1,6 @@
 """Averaging of checkpoints: Vaswani et al. 2017, section 6.1."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -45,7 +45,7 @@ def average_run(run: Path, last: int) -> Path:
     Raises:
         ConfigError: ``last`` is less than one.
         ModelError: the run has no model, or fewer than ``last`` checkpoints, or one that is damaged or of another
-            model; the model folder is then as it was.
+            model or run; the model folder is then as it was.
     """
     run = Path(run)
     if last < 1:
@@ -69,8 +69,23 @@ def average_run(run: Path, last: int) -> Path:
             "training.ema"
         )
     averaged = steps[-last:]
+    _refuse_several_runs(store, averaged)
     weights = average_weights(store, averaged, like=parameters_of(loaded.model))
     made_of = f"the mean of the last {last} checkpoints (steps {averaged[0]} to {averaged[-1]})"
     card = card_of_other_weights(card, made_of, "not validated")
     save_model_folder(run / "model", loaded, weights, card)
     return run / "model"
+
+
+def _refuse_several_runs(store: CheckpointStore, steps: Sequence[int]) -> None:
+    """Raise a ModelError if checkpoints tell different values of a setting; those of earlier versions tell fewer, or none."""
+    told = {step: store.state(step).get("settings") for step in steps}
+    known = {step: each for step, each in told.items() if isinstance(each, dict)}
+    for step, settings in known.items():
+        newest = known[max(known)]
+        for name, value in settings.items():
+            if (other := newest.get(name, value)) != value:
+                raise ModelError(
+                    f"{store.path(step)}: was learnt with {name} = {value}, and step {max(known)} with {other}; they are of two runs: "
+                    "move those away that are not of this one"
+                )

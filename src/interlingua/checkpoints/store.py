@@ -24,6 +24,8 @@ from interlingua.files import remove_folder, replace_folder, write_text
 
 __all__ = ["Checkpoint", "CheckpointStore", "checkpoint_steps", "had_none", "note_if_none"]
 
+CheckState = Callable[[Path, Mapping[str, Any]], None]
+
 _WEIGHTS, _MOMENTS, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 _NONE_YET = "none-yet"
 
@@ -62,14 +64,24 @@ def had_none(folder: Path) -> bool:
 
 
 class CheckpointStore:
-    """The folder of checkpoints of one run."""
+    """The folder of checkpoints of one run.
 
-    def __init__(self, folder: Path, keep: int) -> None:
+    Args:
+        folder: where they lie.
+        keep: how many stay.
+        check_state: raises a ModelError at the state of a checkpoint, in the folder of that name, that another run wrote; such a one is
+            as good as none, whatever it is asked for.
+    """
+
+    def __init__(
+        self, folder: Path, keep: int, check_state: CheckState = lambda _path, _state: None
+    ) -> None:
         with contextlib.suppress(OSError):  # reading and saving tell what is wrong with the disk
             if folder.is_file():
                 raise OutputError(f"{folder}: is a file where the checkpoints belong; move it away")
         self.folder = folder
         self.keep = keep
+        self._check_state = check_state
         self._known_whole: set[int] = set()
 
     def save(
@@ -109,7 +121,7 @@ class CheckpointStore:
         return checkpoint_steps(self.folder)
 
     def whole_steps(self) -> list[int]:
-        """Return the steps whose checkpoint is whole, oldest first; every byte of them is read."""
+        """Return the steps whose checkpoint is whole and of this run, oldest first; every byte of them is read."""
         return [step for step in self.steps() if self._find_damage(step) is None]
 
     def latest(
@@ -132,7 +144,7 @@ class CheckpointStore:
         """Read one checkpoint.
 
         Raises:
-            ModelError: it is missing or damaged.
+            ModelError: it is missing or damaged, or of another run.
         """
         self._check(step)
         path = self.path(step)
@@ -140,14 +152,14 @@ class CheckpointStore:
             step=step,
             weights=read_tensors(path / _WEIGHTS),
             moments=read_tensors(path / _MOMENTS),
-            state=self._state(step),
+            state=self.state(step),
         )
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """Read only the weights of one checkpoint.
 
         Raises:
-            ModelError: it is missing or damaged.
+            ModelError: it is missing or damaged, or of another run.
         """
         self._check(step)
         return read_tensors(self.path(step) / _WEIGHTS)
@@ -158,11 +170,12 @@ class CheckpointStore:
                 f"{self.path(step)}: has no {MANIFEST}, which is written last: it is not whole"
             )
         check_manifest(self.path(step), needed=(_WEIGHTS, _MOMENTS, _STATE))
-        held = self._state(step).get("step", step)
-        if held != step:
+        state = self.state(step)
+        if (held := state.get("step", step)) != step:
             raise ModelError(
                 f"{self.path(step)}: holds step {held}; it was renamed: give it its own name back"
             )
+        self._check_state(self.path(step), state)
         self._known_whole.add(step)
 
     def _find_damage(self, step: int) -> ModelError | None:
@@ -173,7 +186,12 @@ class CheckpointStore:
             return error
         return None
 
-    def _state(self, step: int) -> dict[str, Any]:
+    def state(self, step: int) -> dict[str, Any]:
+        """Read only where training stood.
+
+        Raises:
+            ModelError: it is missing or damaged.
+        """
         path = self.path(step) / _STATE
         try:
             return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -182,7 +200,7 @@ class CheckpointStore:
 
     def _is_passing(self, step: int) -> bool:
         try:
-            return self._state(step).get("validated", step) != step
+            return self.state(step).get("validated", step) != step
         except ModelError:
             return False
 

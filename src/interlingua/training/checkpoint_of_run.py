@@ -12,9 +12,26 @@ from interlingua.training.resuming import changed_settings
 from interlingua.training.stopping import BestSoFar
 from interlingua.training.train_state import TrainState
 
-__all__ = ["check_checkpoint"]
+__all__ = ["check_checkpoint", "refuse_another_run"]
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+def refuse_another_run(
+    place: Path, state: Mapping[str, Any], *, settings: Mapping[str, Any]
+) -> None:
+    """Refuse a checkpoint in the folder ``place`` that was written with other ``settings``; one of an earlier version tells none.
+
+    Raises:
+        ModelError: the settings that its ``state`` tells are others.
+    """
+    theirs = state.get("settings", {})
+    if not isinstance(theirs, dict):
+        raise ModelError(f"{place}: 'settings' in its state.json is no list of settings")
+    for name, value in changed_settings(theirs, settings):
+        raise ModelError(
+            f"{place}: is of another run, with {name} = {value}, not {settings.get(name)}; move it away"
+        )
 
 
 def check_checkpoint(
@@ -24,28 +41,19 @@ def check_checkpoint(
     parameters: Mapping[str, Tensor],
     trained: frozenset[str],
     has_mean: bool,
-    settings: Mapping[str, Any],
 ) -> None:
-    """Refuse a checkpoint that this run has not written.
+    """Refuse a checkpoint of another model than this, or one that no training goes on from.
 
     Args:
         place: its folder, for the message.
-        checkpoint: what it holds; one of an earlier version tells no settings.
+        checkpoint: what it holds.
         parameters: those of the model, for names and shapes.
         trained: the names of those that learn, which have moments once there was an update.
         has_mean: there is a running mean of the weights.
-        settings: what no update of the run may change.
 
     Raises:
-        ModelError: it is of another run or model, or something is missing.
+        ModelError: it is of another model, or something is missing.
     """
-    theirs = checkpoint.state.get("settings", {})
-    if not isinstance(theirs, dict):
-        raise ModelError(f"{place}: 'settings' in its state.json is no list of settings")
-    for name, value in changed_settings(theirs, settings):
-        raise ModelError(
-            f"{place}: is of another run, with {name} = {value}, not {settings.get(name)}; move it away"
-        )
     state = _check_state(place, checkpoint)
     _check_tensors(place, checkpoint.weights, parameters)
     if has_mean:

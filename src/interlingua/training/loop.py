@@ -105,7 +105,7 @@ class Trainer:
         """Refuse a checkpoint, which lies at ``place``, that this training cannot have written.
 
         Raises:
-            ModelError: it is of another run or model, or lacks something.
+            ModelError: it is of another model, or lacks something.
         """
         learn = (n for n, p in self.learner.named_parameters() if p.requires_grad)
         check_checkpoint(
@@ -114,7 +114,6 @@ class Trainer:
             parameters=parameters_of(self.model),
             trained=frozenset(learn),
             has_mean=self.mean is not None,
-            settings=self.settings,
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:

@@ -41,6 +41,7 @@ from interlingua.training.fine_tuning import choose_fine_tuning, open_start
 from interlingua.training.resuming import (
     OF_THE_TEXT,
     earlier_config,
+    in_words,
     refuse_to_overwrite,
     resumed_config,
 )
@@ -287,10 +288,11 @@ def _refuse_another_mixture(before: CorpusConfig, now: CorpusConfig, folder: Run
     """Raise a ConfigError if the epochs of a run that has begun would hold something else, or text of other languages."""
     before, now = _with_languages(before), _with_languages(now)
     for name in OF_THE_TEXT:
-        if getattr(before, name) != getattr(now, name):
+        was, other = getattr(before, name), getattr(now, name)
+        if was != other:
             raise ConfigError(
-                f"{folder.path}: was started with corpus.{name} = {getattr(before, name)}, "
-                f"not {getattr(now, name)}; use --fresh to start anew, or another --run-dir"
+                f"{folder.path}: was started with corpus.{name} = {in_words(was)}, not {in_words(other)}; use --fresh to start anew, or "
+                "another --run-dir"
             )
 
 

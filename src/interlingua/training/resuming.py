@@ -26,6 +26,7 @@ __all__ = [
     "changed_settings",
     "earlier_config",
     "fixed_settings",
+    "in_words",
     "machine_of",
     "refuse_to_overwrite",
     "rename_aside",
@@ -121,7 +122,8 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
             if name in ("init_from", "encoder_from") and getattr(before, name) and value:
                 free = is_same_start(folder, value)  # it may lie elsewhere now
             if not free and (value is not None or name in _OFF):
-                different.append(f"{section}.{name} = {getattr(before, name)}, not {value}")
+                was = in_words(getattr(before, name))
+                different.append(f"{section}.{name} = {was}, not {in_words(value)}")
         taken = {
             name: value for name, value in changed.items() if value is not None or name in _OFF
         }
@@ -136,6 +138,13 @@ def resumed_config(asked: RunConfig, folder: RunFolder) -> RunConfig:
     merged = earlier.model_copy(update={"run_dir": folder.path, **sections})
     _refuse_contradictions(merged, folder)
     return merged
+
+
+def in_words(value: object) -> str:
+    """Write the value of a setting for a person."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "nothing"
+    return str(value)
 
 
 def _asks_for_steps(asked: TrainingConfig, changed: Container[str]) -> bool:

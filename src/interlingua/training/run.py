@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -16,15 +17,16 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.config import RunConfig
-from interlingua.errors import ModelError
+from interlingua.errors import ConfigError, ModelError
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
 from interlingua.requests.confidence import CALIBRATION
 from interlingua.training.assembling import trainer_of, translator_of, validator_of
 from interlingua.training.borrowed_encoder import take_encoder
+from interlingua.training.checkpoint_of_run import refuse_another_run
 from interlingua.training.comparison import Difference
-from interlingua.training.corpus_of_run import read_corpus
+from interlingua.training.corpus_of_run import RunCorpus, read_corpus
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import open_start
 from interlingua.training.gradients import refuse_missing_integers
@@ -119,6 +121,7 @@ def train(
                     )
                 )
                 if fresh:
+                    _refuse_text_within(folder, corpus)
                     if old := set_aside(folder.path):
                         progress.say(f"{folder.path}: the earlier run is now {old}")
                     workers.note(moved)
@@ -133,6 +136,7 @@ def train(
                     say=progress.say,
                     writes=workers.is_first,
                 )
+                del corpus  # what was found out about each line
             return _Run(prepared, device, progress, workers, build_model).go()
 
 
@@ -159,6 +163,20 @@ def train_again(
     return run.go_until(until)
 
 
+def _refuse_text_within(folder: RunFolder, corpus: RunCorpus | None) -> None:
+    """Refuse text that lies in a run which is to be set aside: it would no longer be where it was named.
+
+    Raises:
+        ConfigError: there is some.
+    """
+    for path in corpus.named if corpus else ():
+        if folder.path.resolve() in path.resolve().parents:
+            raise ConfigError(
+                f"{path}: lies in the folder of the run that --fresh puts aside; copy the text elsewhere and name that, or give another "
+                "--run-dir"
+            )
+
+
 class _Run:
     """One training run under way: the trainer, and what it leaves in the run folder."""
 
@@ -177,10 +195,13 @@ class _Run:
         self.folder = prepared.folder
         self.progress = progress
         keep = max(config.training.keep_checkpoints, config.training.average_last)
-        self.store = CheckpointStore(self.folder.checkpoints, keep)
+        settings = fixed_settings(config, self.folder)
+        is_ours = partial(refuse_another_run, settings=settings)
+        self.store = CheckpointStore(self.folder.checkpoints, keep, is_ours)
         self.trainer = trainer_of(
             prepared, device, workers=workers, build_model=build_model, say=progress.say
         )
+        self.trainer.settings = settings
         self.translator = translator_of(prepared, self.trainer)
         self.saved = SavedForm(prepared, self.trainer.model, build_model)
         self.model = ModelOfRun(self.folder, self.trainer, self.store, self.saved, progress.say)
@@ -279,7 +300,6 @@ class _Run:
 
     def _begin(self) -> int | None:
         """Continue from a checkpoint, or begin; return the step of the checkpoint, which itself is not kept in memory."""
-        self.trainer.settings = fixed_settings(self.prepared.config, self.folder)
         checkpoint = self._checkpoint()
         if self.workers.is_first:
             validated = checkpoint.state["validated"] if checkpoint else None

@@ -102,6 +102,10 @@ class PlainFiles:
                 state = FileState.of(new / final.name)
                 self._states[final.as_posix()] = state
             write_text(new / RECORD, self._record())
+        for place in {each.parent for each in self.places}:
+            shutil.rmtree(
+                place, ignore_errors=True
+            )  # it is empty, and a process that is killed later would leave it
         moved, self.places = self.places, {}
         self.training = _moved(self.training, moved)
         self.validation = _moved(self.validation, moved)

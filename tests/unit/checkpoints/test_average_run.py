@@ -104,3 +104,15 @@ def test_checkpoints_of_another_model_are_refused(run: Path) -> None:
     with pytest.raises(ModelError, match="step-40"):
         average_run(run, last=2)
     assert content_of(run / "model") == before
+
+
+def test_checkpoints_of_two_runs_are_refused(run: Path) -> None:
+    before = content_of(run / "model")
+    store = CheckpointStore(run / "checkpoints", keep=5)
+    weights = parameters_of(load_model_folder(run).model)
+    for step, seed in ((40, 1), (50, 2)):
+        store.save(step, weights, {}, {"settings": {"training.seed": seed}})
+    told = r"step-40: was learnt with training.seed = 1, and step 50 with 2; they are of two runs"
+    with pytest.raises(ModelError, match=told):
+        average_run(run, last=3)
+    assert content_of(run / "model") == before

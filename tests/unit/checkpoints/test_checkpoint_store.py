@@ -1,5 +1,6 @@
 """Checkpoints are whole or absent, and the newest whole one is found."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,29 @@ def test_damaged_checkpoints_take_no_place_from_whole_ones(
     assert store.whole_steps() == [1, 4]
     save(store, 5, 5.0)
     assert store.steps() == [4, 5]
+
+
+def test_checkpoints_of_another_run_are_as_good_as_none(tmp_path: Path) -> None:
+    def is_ours(path: Path, state: Mapping[str, object]) -> None:
+        if state["run"] != "ours":
+            raise ModelError(f"{path}: is of another run")
+
+    def save_of(run: str, step: int) -> None:
+        store.save(step, {"w": torch.zeros(2, 3)}, {}, {"step": step, "run": run})
+
+    store = CheckpointStore(tmp_path, keep=9)
+    for run, step in (("ours", 1), ("theirs", 2), ("ours", 3), ("theirs", 100), ("theirs", 110)):
+        save_of(run, step)
+    store = CheckpointStore(tmp_path, keep=2, check_state=is_ours)
+    newest = store.latest()
+    assert newest is not None
+    assert newest.step == 3
+    assert store.whole_steps() == [1, 3]
+    save_of("ours", 4)
+    assert store.steps() == [3, 4, 100, 110]
+    for read in (store.load, store.weights):
+        with pytest.raises(ModelError, match="step-100: is of another run"):
+            read(100)
 
 
 def test_a_checkpoint_cut_off_while_it_was_written_is_not_seen(tmp_path: Path) -> None:
