@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -365,6 +366,20 @@ def test_what_one_pair_of_languages_learns_is_not_less_than_what_another_unlearn
 
     assert found(0.5, 17.5) == "it learnt nothing of the corrections"
     assert found(17.5, 0.5) is None
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        Difference("validation it-en", 5, "chrF2", 56.0, 55.5, 0.2, ""),  # too few to tell
+        Difference("validation en-de", 40, "BLEU", 30.0, 25.0, 0.001, ""),  # worse
+    ],
+)
+def test_what_another_text_or_metric_came_to_is_no_gain(others: Difference) -> None:
+    chance = Difference("validation en-de", 40, "chrF2", 57.0, 58.0, 0.1, "")
+    told = "what it learnt of the corrections is no more than chance explains"
+    assert lasting._fault_of([chance, others]) == told
+    assert lasting._fault_of([replace(chance, p_value=0.01), others]) is None
 
 
 @pytest.mark.slow

@@ -436,6 +436,17 @@ def test_a_file_of_another_length_is_found_before_anything_is_translated(capsys:
     assert "short: has 31 lines, and t.en has 32" in capsys.readouterr().err
 
 
+def test_a_seed_that_is_none_is_found_before_anything_is_translated(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(GOLDEN, "model")
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: pytest.fail("a model was opened"))
+    monkeypatch.setenv("SACREBLEU_SEED", "seven")
+    capsys.readouterr()
+    assert main(["compare", "model", "worse", *TEST]) == 2
+    assert "SACREBLEU_SEED is 'seven'; set it to a whole number" in capsys.readouterr().err
+
+
 def test_a_system_from_windows_is_remarked_on(capsys: Capture) -> None:
     Path("windows").write_bytes(Path("better").read_bytes().replace(b"\n", b"\r\n"))
     capsys.readouterr()

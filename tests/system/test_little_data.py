@@ -12,23 +12,24 @@ from typing import Any
 import pytest
 
 from interlingua.bulk.parts import Part
-from interlingua.bulk.worker import Worker
+from interlingua.bulk.worker import Recipe, Worker
 from interlingua.checkpoints.manifest import write_manifest
 from interlingua.checkpoints.model_folder import LoadedModel, build, save_model_folder
 from interlingua.checkpoints.weights import parameters_of
-from interlingua.cli import iterations, main, synthetic
+from interlingua.cli import back_translation, iterations, main, synthetic
 from interlingua.cli.bulk import Cost
 from interlingua.cli.synthetic import check_languages
 from interlingua.config import DecodingConfig, RunConfig
 from interlingua.config_files import load_config
 from interlingua.corpus.lines import read_lines
 from interlingua.directions import Direction
-from interlingua.errors import ConfigError, TrainingError
+from interlingua.errors import ConfigError, CorpusError, TrainingError
 from interlingua.model.architecture import Architecture
 from interlingua.tokenization.pair import TokenizerPair
 from interlingua.tokenization.train import train_tokenizer
 from interlingua.training import rounds as in_turn
 from interlingua.training.loop import WAY_OUT
+from interlingua.training.synthetic import WAY_ON, SyntheticCorpus
 from interlingua.translator import Translator
 
 Capture = pytest.CaptureFixture[str]
@@ -419,6 +420,37 @@ def test_what_decides_is_kept_before_the_first_training_learns_anything(
     assert synthetic.stat().st_mtime_ns == before
 
 
+def test_a_model_in_turn_that_has_not_learnt_enough_is_trained_on_and_writes_again(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_corpus = back_translation.make_corpus
+
+    def nothing(recipe: Recipe, *asked: Any) -> object:
+        if recipe.model == Path("model"):
+            return make_corpus(recipe, *asked)
+        raise CorpusError(f"mono.reverse: no line is left; has it learnt enough? {WAY_ON}")
+
+    shutil.copy("train.reverse", "mono.reverse")
+    with monkeypatch.context() as patch:
+        patch.setattr(back_translation, "make_corpus", nothing)
+        assert main(TURNS.split()) == 3
+    told = re.search(
+        r"interlingua (train \S+ --run-dir \S+) --training.steps MORE\), remove .* \(rm -r (\S+)\), and run this",
+        capsys.readouterr().err,
+    )
+    assert told is not None
+    assert told[2] == "more/round-1/reverse/translated"
+    run(f"{told[1]} --training.steps 5", capsys)
+
+    def stop(job: SyntheticCorpus) -> object:
+        assert job.text == Path("mono.reverse")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(synthetic, "write_synthetic", stop)
+    assert main(TURNS.split()) == 130
+    assert "60 lines in 1 file of more/round-1/reverse/translated" in capsys.readouterr().err
+
+
 def test_a_training_that_diverged_is_finished_by_hand(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -649,6 +681,11 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     assert "80 of 80 lines" in run(f"{again} --keep 1", capsys)[1]
     assert main(f"{again} --keep 1 --no-references".split()) == 2
     assert "made with references = True, not False" in capsys.readouterr().err
+    shutil.copy("mono.reverse", "other.reverse")
+    other = again.replace("--target mono.reverse", "--target other.reverse")
+    assert main(f"{other} --keep 1".split()) == 2
+    told = "made with reference = mono.reverse, not other.reverse"
+    assert told in capsys.readouterr().err
     alone = f"{again} --no-references --output alone".replace("--output small", "")
     run(alone, capsys)
     assert load_config(Path("alone/student.toml")).corpus.source == (

@@ -126,6 +126,26 @@ def test_each_pair_is_evaluated_and_one_that_was_never_seen_is_called_so(
     assert out.startswith("de-it (zero-shot: never trained on): 60 sentences, 1 reference")
 
 
+def test_systems_read_the_language_that_the_name_of_a_test_set_tells(
+    trained: Path, run: Run
+) -> None:
+    folder = trained.parent
+    files = f"--source {folder}/test.de --reference {folder}/test.it"
+    told = f"{trained} --to it {files} --json"
+    alone = json.loads(run(f"evaluate {told}")[1])
+    status, out, err = run(f"compare a={folder}/test.it b={told}")
+    assert status == 0, err
+    assert "de into it is zero-shot" in err
+    assert "is in de, by its name" not in err
+    scores = {each["name"]: each["value"] for each in alone["scores"]}
+    found = {
+        each["metric"]: each["values"]
+        for each in json.loads(out)["figures"]
+        if each["system"] == "b"
+    }
+    assert found["BLEU"] == pytest.approx([scores["BLEU"]])
+
+
 @pytest.mark.parametrize(
     ("to", "name", "direction", "zero_shot"),
     [

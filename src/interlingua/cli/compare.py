@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.flags import MachineFlags
-from interlingua.cli.marks import note_other_languages, note_zero_shot
+from interlingua.cli.marks import note_other_languages, note_zero_shot, towards_text
 from interlingua.cli.streams import note, open_named, read_aligned, say
 from interlingua.corpus.lines import one_line
 from interlingua.errors import ConfigError, CorpusError
@@ -213,15 +213,14 @@ def _outputs(
 ) -> tuple[tuple[tuple[str, ...], ...], str | None]:
     from interlingua.translator import Translator
 
-    translator = Translator.load(path, device=machine.device, threads=machine.threads, to=to)
-    note_zero_shot(translator)
-    for source, reference in texts:
-        note_other_languages(translator, path, source, reference)
-    outputs = tuple(
-        tuple(one_line(each.text) for each in translator.translate(test_set.sources))
-        for test_set in test_sets
-    )
-    return outputs, translator.target_lang
+    loaded = Translator.load(path, device=machine.device, threads=machine.threads, to=to)
+    outputs = []
+    for test_set, (source, reference) in zip(test_sets, texts, strict=True):
+        one = towards_text(loaded, to, source)[0] if loaded.directions else loaded
+        note_zero_shot(one)
+        note_other_languages(one, path, source, reference)
+        outputs.append(tuple(one_line(each.text) for each in one.translate(test_set.sources)))
+    return tuple(outputs), loaded.target_lang
 
 
 def _check(named: list[_Named], source: tuple[Path, ...], reference: tuple[Path, ...]) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from interlingua.checkpoints.model_folder import check_model_folder
 from interlingua.cli.flags import MachineFlags, ScoreFlags, SearchFlags
-from interlingua.cli.marks import note_marks, note_other_languages, note_zero_shot
+from interlingua.cli.marks import (
+    note_marks,
+    note_other_languages,
+    note_zero_shot,
+    towards_text,
+)
 from interlingua.cli.streams import open_output, say
-from interlingua.corpus.languages import language_named
 from interlingua.corpus.lines import one_line
-from interlingua.directions import direction_of_text
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bootstrap import p_value
 from interlingua.evaluation.external import (
@@ -153,7 +156,7 @@ def _translate(
     )
     direction = None
     if translator.directions:
-        translator, direction = _named(translator, to, texts[0] if texts else None)
+        translator, direction = towards_text(translator, to, texts[0] if texts else None)
     if corrections and translator.corrections is None:
         raise ConfigError(
             f"{model}: corrections are of one pair of languages; say both, --to {direction}"
@@ -175,18 +178,6 @@ def _translate(
         direction,
         translator.is_zero_shot,
     )
-
-
-def _named(translator: Translator, to: str | None, text: Path | None) -> tuple[Translator, str]:
-    """Return a model of several pairs for the one that ``to`` and the name of a text tell, and what to call this."""
-    known = translator.directions
-    named = language_named(text, {each.source for each in known}) if text else None
-    found = direction_of_text(known, to, named)
-    if found is None:
-        return translator, f"into {translator.target_lang}"
-    if found == translator.direction:  # which may follow corrections
-        return translator, str(found)
-    return translator.towards(found), str(found)
 
 
 def _write(report: EvaluationReport | RunsSummary, form: str) -> str:

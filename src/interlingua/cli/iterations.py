@@ -1,5 +1,6 @@
 """Iterated back-translation on the command line: what it will cost, and each round told (``training.rounds``)."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from interlingua.cli.synthetic import check_languages, open_for, refuse_unreadab
 from interlingua.cli.synthetic_folder import RUN, TRANSLATED, refuse_foreign
 from interlingua.config import StartConfig
 from interlingua.corpus.lines import count_lines
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, CorpusError
 from interlingua.training.rounds import (
     ROUNDS,
     TEXT_OF_SOURCE,
@@ -29,6 +30,7 @@ from interlingua.training.rounds import (
     tell_cost,
     train_in_turn,
 )
+from interlingua.training.synthetic import WAY_ON
 
 __all__ = ["back_translate_in_turn"]
 
@@ -66,9 +68,12 @@ def back_translate_in_turn(
         return 0
 
     def make(model: Path, side: Side, place: Path) -> Path:
-        work.asking(model, reverse_model).make(
-            model, side.mono, place, (side.source, side.target), _valid_of(side)
-        )
+        try:
+            work.asking(model, reverse_model).make(
+                model, side.mono, place, (side.source, side.target), _valid_of(side)
+            )
+        except CorpusError as error:
+            raise CorpusError(str(error).replace(WAY_ON, _way_on(model, place))) from error
         return place / CONFIG
 
     stopped = train_in_turn(rounds, make, RUN, told, done, filtered, note)
@@ -78,6 +83,17 @@ def back_translate_in_turn(
         end = "stopped; the same command goes on\n" if stopped else ""
         say(describe_rounds(rounds, done) + end)
     return exit_status_of(stopped) if stopped else 0
+
+
+def _way_on(model: Path, place: Path) -> str:
+    """Say what to do where the model that writes has not learnt enough; with another --output it would be trained as it was."""
+    if not (model / "config.toml").exists():
+        return WAY_ON
+    run, translated = shlex.quote(str(model)), shlex.quote(str(place / TRANSLATED))
+    return (
+        f"Go on with its training (interlingua train {run}/config.toml --run-dir {run} --training.steps MORE), remove what it wrote "
+        f"(rm -r {translated}), and run this command again"
+    )
 
 
 def _rounds_of(

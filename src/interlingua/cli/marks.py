@@ -1,4 +1,4 @@
-"""What is told on standard error about the translations of a command: how many are marked with what."""
+"""What is told on standard error about the translations of a command: how many are marked with what, and of which languages they are."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from interlingua.requests.translation import Translation
     from interlingua.translator import Translator
 
-__all__ = ["count_flags", "note_marks", "note_opened", "note_other_languages", "note_zero_shot"]
+__all__ = [
+    "count_flags",
+    "note_marks",
+    "note_opened",
+    "note_other_languages",
+    "note_zero_shot",
+    "towards_text",
+]
 
 _TOLD = {
     "truncated-source": (
@@ -99,6 +106,23 @@ def note_opened(translator: "Translator") -> None:
     if translator.corrections and (unused := translator.corrections.unused):
         what = "correction is" if len(unused) == 1 else "corrections are"
         note(f"{len(unused):,} {what} not used; the first: {unused[0]}")
+
+
+def towards_text(
+    translator: "Translator", to: str | None, text: Path | None
+) -> "tuple[Translator, str]":
+    """Return a model of several pairs for the one that ``to`` and the name of a text tell, and what to call this."""
+    from interlingua.corpus.languages import language_named
+    from interlingua.directions import direction_of_text
+
+    known = translator.directions
+    named = language_named(text, {each.source for each in known}) if text else None
+    found = direction_of_text(known, to, named)
+    if found is None:
+        return translator, f"into {translator.target_lang}"
+    if found == translator.direction:  # which may follow corrections
+        return translator, str(found)
+    return translator.towards(found), str(found)
 
 
 def note_other_languages(

@@ -166,6 +166,7 @@ def describe(
 
 def _filter_of(job: SyntheticCorpus) -> dict[str, Any]:
     return {
+        "reference": str(job.reference) if job.reference else None,
         "keep": job.keep,
         "min_score": job.min_score,
         "held_out": list(map(str, job.held_out)),

@@ -23,6 +23,7 @@ __all__ = [
     "NUM_RESAMPLES",
     "TOO_FEW",
     "Resampled",
+    "check_seed",
     "p_value",
     "resample",
     "score_draws",
@@ -80,7 +81,7 @@ def resample(
     Raises:
         ConfigError: the environment variable SACREBLEU_SEED, which sacreBLEU obeys too, is not a number.
     """
-    seed = os.environ.get("SACREBLEU_SEED", _DEFAULT_SEED).lower()
+    seed = _seed()
     rows = [metric._extract_corpus_statistics(outputs, None) for outputs in systems]
     wholes = [metric._aggregate_and_compute(each) for each in rows]
     tables = [np.array(each, dtype=np.float32) for each in rows]
@@ -145,6 +146,19 @@ def two_sided_t(t: float, freedom: float) -> float:
     inside *= (angle[1] - angle[0]) / 3
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
     return min(1.0, max(0.0, 1.0 - 2 * scale * float(inside)))
+
+
+def check_seed() -> None:
+    """Refuse an environment variable SACREBLEU_SEED that is no number, before a long translation rather than after it.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    _seed_generator(_seed())
+
+
+def _seed() -> str:
+    return os.environ.get("SACREBLEU_SEED", _DEFAULT_SEED).lower()
 
 
 def _seed_generator(seed: str) -> np.random.Generator:

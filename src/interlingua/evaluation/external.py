@@ -18,7 +18,7 @@ import numpy as np
 
 from interlingua.corpus.lines import one_cell
 from interlingua.errors import ConfigError
-from interlingua.evaluation.bootstrap import Resampled, score_draws
+from interlingua.evaluation.bootstrap import Resampled, check_seed, score_draws
 from interlingua.evaluation.metrics import LOWER_IS_BETTER, METRIC_NAMES, score
 
 __all__ = [
@@ -185,6 +185,7 @@ def read_metrics(
     Raises:
         ConfigError: a metric that does not exist or is not installed, two of one name, or a program that is called as an error rate.
     """
+    check_seed()
     wanted = [name.strip().lower() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in (*METRIC_NAMES, "comet"):

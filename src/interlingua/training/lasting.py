@@ -35,7 +35,6 @@ from interlingua.errors import ConfigError, OutputError
 from interlingua.evaluation.bootstrap import FEWEST_SENTENCES
 from interlingua.files import hold_folder, remove_folder
 from interlingua.training.comparison import (
-    NO_DIFFERENCE,
     OUTPUTS,
     Difference,
     compare_with_start,
@@ -397,7 +396,8 @@ def _fault_of(differences: Sequence[Difference]) -> str | None:
         gains[each.metric] += each.sentences * each.change
     if not any(gain > 0 for gain in gains.values()):
         return "it learnt nothing of the corrections"
-    if all(each.verdict == NO_DIFFERENCE for each in own):
+    enough = [each for each in own if each.sentences >= FEWEST_SENTENCES]
+    if enough and not any(each.verdict == "better" for each in enough):
         return "what it learnt of the corrections is no more than chance explains"
     return None
 

@@ -8,7 +8,8 @@ from interlingua.checkpoints.manifest import listed_sha256
 from interlingua.checkpoints.model_folder import BuildModel
 from interlingua.corpus.pairs import SentencePair
 from interlingua.directions import Direction
-from interlingua.errors import InterlinguaError, ModelError
+from interlingua.errors import ConfigError, InterlinguaError, ModelError
+from interlingua.evaluation.bootstrap import check_seed
 from interlingua.training.comparison import (
     OUTPUTS,
     Difference,
@@ -49,6 +50,7 @@ class StartComparison:
         try:
             translator = self._translator(start.model)
             check_is_still_there(start)
+            check_seed()
         except InterlinguaError as error:
             self.say(f"no comparison with the starting model will be made: {error}")
             return
@@ -85,7 +87,10 @@ class StartComparison:
         translator = self._translator(folder.model)
         try:
             found = compare_with_start(folder.start / OUTPUTS, translator, is_told_to_stop)
-        except ModelError as error:
+        except (
+            ModelError,
+            ConfigError,
+        ) as error:  # a seed of the bootstrap, set since, is no reason to end without a word of what was trained
             self.say(str(error))
             return ()
         if found is None:

@@ -34,6 +34,7 @@ from interlingua.requests.faults import repeats_itself
 
 __all__ = [
     "HELD_OUT",
+    "WAY_ON",
     "Candidate",
     "SyntheticCorpus",
     "Written",
@@ -42,6 +43,8 @@ __all__ = [
     "write_synthetic",
 ]
 
+WAY_ON = "Go on with its training (interlingua train RUN/config.toml --run-dir RUN --training.steps MORE), then begin the text anew (another --output)"
+"""What to do where a model that has not learnt enough wrote next to nothing; some callers know better."""
 HELD_OUT = "held out"
 """Why a line is dropped that stands in a validation or test text."""
 _LINES = 10_000
@@ -232,10 +235,7 @@ def _remedy(dropped: Counter[str]) -> str:
     if reason == HELD_OUT:
         return "it is text that models are judged by; give other text"
     if reason == "no translation":
-        return (
-            "is this the language that the model reads, and has it learnt enough? Go on with its training "
-            "(interlingua train RUN/config.toml --run-dir RUN --training.steps MORE), then begin the text anew (another --output)"
-        )
+        return f"is this the language that the model reads, and has it learnt enough? {WAY_ON}"
     if reason == "low score":
         return "lower --min-score or raise --keep"
     return "look at what it says (interlingua doctor)"
