@@ -698,7 +698,7 @@ def test_a_teacher_writes_for_a_student(capsys: Capture) -> None:
     [
         ("--keep 0.5", "keep = 0.95, not 0.5"),
         ("--min-score=-9", "min_score = None, not -9.0"),
-        ("--held-out test.digits", "held_out = ['valid.digits'], not"),
+        ("--held-out test.digits", "held_out = valid.digits, not valid.digits, test.digits"),
         ("--method noised-beam", "method = beam, not noised-beam"),
     ],
 )

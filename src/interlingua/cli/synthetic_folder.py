@@ -16,6 +16,7 @@ from interlingua.config import RunConfig
 from interlingua.config_files import save_config, write_config
 from interlingua.errors import ConfigError, OutputError
 from interlingua.files import write_text
+from interlingua.training.resuming import in_words
 from interlingua.training.run_folder import RunFolder
 from interlingua.training.synthetic import SyntheticCorpus, Written
 
@@ -97,7 +98,7 @@ def refuse_other_pairs(output: Path, job: SyntheticCorpus, **settings: Any) -> N
     for name, value in {**_filter_of(job), **settings}.items():
         if name in before and before[name] != value:
             raise ConfigError(
-                f"{run}: learns from pairs that were made with {name} = {before[name]}, not {value}; go on like that, "
+                f"{run}: learns from pairs that were made with {name} = {in_words(before[name])}, not {in_words(value)}; go on like that, "
                 "rename or remove that folder, or give another --output"
             )
 
