@@ -197,12 +197,23 @@ def test_equals_are_decided_for_the_lowest_symbol() -> None:
     assert best.stopped == "end"
 
 
-def test_weights_that_are_no_numbers_are_told() -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("place", ["output", "one of an inner weight", "scores that overflow"])
+def test_what_is_no_number_is_told(precision: str, place: str) -> None:
+    if precision not in precisions():
+        pytest.skip(f"no kernels for {precision} on this processor")
     model = make("paper")
+    attention, inner = model.encoder.layers[0].self_attention, model.decoder.layers[0].feed_forward
     with torch.no_grad():
-        model.output.weight.fill_(float("nan"))
+        if place == "output":
+            model.output.weight.fill_(float("nan"))
+        elif place == "scores that overflow":
+            for weight in (attention.query.weight, attention.key.weight):
+                weight.mul_(1e20)
+        else:
+            inner.inner.weight[3, 5] = float("nan")
     with pytest.raises(ModelError, match="no probability to any symbol"):
-        compiled(CompiledSearch(model, "float32"), 2, 0.0, 1)
+        compiled(CompiledSearch(model, precision), 2, 0.0, 1)
 
 
 def test_an_id_beyond_the_vocabulary_is_refused() -> None:

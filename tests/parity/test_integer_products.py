@@ -131,6 +131,20 @@ def test_what_is_no_number_stays_none() -> None:
     assert not sums[5].isfinite().any()
 
 
+@pytest.mark.parametrize("inputs", [16, 34, 64])
+def test_one_that_is_no_number_is_in_all_that_its_line_comes_to_wherever_it_stands(
+    inputs: int,
+) -> None:
+    for place in range(inputs):
+        a, b = torch.ones(3, inputs).bfloat16(), torch.ones(inputs, 5).bfloat16()
+        a[1, place] = float("nan")
+        with in_integers():
+            found, turned = product(a, b), product(b.T.contiguous(), a.T.contiguous())
+        assert found[1].isnan().all()
+        assert turned[:, 1].isnan().all()
+        assert found[[0, 2]].isfinite().all()
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_step_is_one_or_two_percent_from_that_in_bfloat16(norm: str, alpha: float) -> None:

@@ -273,3 +273,22 @@ def test_torchrun_starts_no_replay(
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main(["replay", "run"]) == 2
     assert "start it without torchrun" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("size", "rank", "told"), [("2", "", "RANK="), ("two", "0", "WORLD_SIZE=two"), ("", "0", "")]
+)
+def test_a_variable_of_torchrun_alone_is_told(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+    size: str,
+    rank: str,
+    told: str,
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", size)
+    monkeypatch.setenv("RANK", rank)
+    assert main(["train", "run/config.toml"]) == 2
+    err = capsys.readouterr().err
+    assert f"the environment has WORLD_SIZE={size} and {told}" in err
+    assert "torchrun sets them all: start with it, or unset WORLD_SIZE" in err

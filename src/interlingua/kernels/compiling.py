@@ -3,6 +3,7 @@
 Nothing is imported but the standard library: what builds a wheel has no torch.
 """
 
+import hashlib
 import os
 import platform
 import shlex
@@ -26,6 +27,7 @@ __all__ = [
     "ProcessorClass",
     "compile_library",
     "compilers",
+    "is_whole",
     "processor",
     "run_compiler",
 ]
@@ -46,6 +48,7 @@ OPTIMISE = (
 AVX2 = ("-mavx2", "-mfma", "-mf16c", "-mbmi", "-mbmi2", "-mlzcnt", "-mmovbe")
 _PATIENCE = 120.0
 _SCRATCH = "compiling-"
+_CHECKSUM = hashlib.sha256().digest_size
 _LEFT_OVER = 24 * 3600.0
 """Seconds after which nobody can still be compiling."""
 
@@ -96,7 +99,10 @@ CLASSES = (
 def compilers() -> list[list[str]]:
     """Return the compilers that are here, as the first words of a command: what ``CXX`` names, or else the usual ones."""
     wished = os.environ.get("CXX")
-    commands = [shlex.split(words) for words in ([wished] if wished else ["c++", "g++"])]
+    try:
+        commands = [shlex.split(words) for words in ([wished] if wished else ["c++", "g++"])]
+    except ValueError:  # a quotation without its end
+        return []
     return [command for command in commands if command and shutil.which(command[0])]
 
 
@@ -113,7 +119,8 @@ def compile_library(command: list[str], path: Path, patience: float = _PATIENCE)
     """Put the library at ``path``, whole or not at all; several processes may do so at once, and machines that share a home.
 
     So no number of a process is in the name of what is being written: another machine would miss it among its own, and clear it away.
-    What was left by those that were killed goes when it is old. After ``patience`` seconds a compiler is given up.
+    What was left by those that were killed goes when it is old. After ``patience`` seconds a compiler is given up. A checksum of the
+    library follows its last byte, where nothing that loads it looks, for :func:`is_whole`.
     """
     for left_over in path.parent.glob(f"{_SCRATCH}*"):
         with suppress(OSError):  # another process may be quicker
@@ -128,9 +135,21 @@ def compile_library(command: list[str], path: Path, patience: float = _PATIENCE)
         _run_together(commands, patience)
         linked = Path(scratch) / path.name
         run_compiler([*command, "-shared", *objects, "-o", str(linked)])
-        with linked.open("rb") as made:
+        with linked.open("ab") as made:
+            made.write(hashlib.sha256(linked.read_bytes()).digest())
+            made.flush()
             os.fsync(made.fileno())
         linked.replace(path)
+
+
+def is_whole(path: Path) -> bool:
+    """Tell whether a library is as it was written; one that was cut off would end the process that loads it, without a word.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    return hashlib.sha256(content[:-_CHECKSUM]).digest() == content[-_CHECKSUM:]
 
 
 def _run_together(commands: Iterable[list[str]], patience: float = _PATIENCE) -> None:

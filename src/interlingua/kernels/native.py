@@ -12,6 +12,7 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from interlingua.kernels.compiling import (
     SOURCES,
     compile_library,
     compilers,
+    is_whole,
     processor,
     run_compiler,
 )
@@ -168,10 +170,10 @@ def _load(compiler: list[str], flags: list[str]) -> tuple[ctypes.CDLL, str]:
     name = f"kernels-{_fingerprint(compiler, flags)}"
     path = _cache_folder() / f"{name}.so"
     if path.exists():
-        try:
-            return ctypes.CDLL(str(path)), name
-        except OSError:
-            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            if is_whole(path):
+                return ctypes.CDLL(str(path)), name
+        path.unlink(missing_ok=True)
     try:
         compile_library([*compiler, *flags], path)
     except (OSError, subprocess.SubprocessError):

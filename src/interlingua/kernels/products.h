@@ -7,6 +7,7 @@
 // The arrangement is Goto and van de Geijn's (2008), "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "native.h"
@@ -138,7 +139,20 @@ template <class P> inline int64_t groups_of(int64_t inputs) { return (inputs + P
 
 // ---------------------------------------------------------------- packing
 
-// Integers are symmetric: the largest of an output's weights becomes 127 (or -127).
+// Sizes are compared as their bits, which are ordered as they are and where NaN is larger than all: a comparison of floats would lose it.
+inline int32_t bits_of_size(float x) {
+    int32_t bits;
+    std::memcpy(&bits, &x, 4);
+    return bits & 0x7fffffff;
+}
+
+inline float of_bits(int32_t bits) {
+    float x;
+    std::memcpy(&x, &bits, 4);
+    return x;
+}
+
+// Integers are symmetric: the largest of an output's weights becomes 127 (or -127). What has a NaN has one for its scale.
 template <class P>
 void pack(const float *weight, int64_t outputs, int64_t inputs, void *panels, float *scale, int32_t *shift) {
     const int64_t groups = groups_of<P>(inputs);
@@ -148,8 +162,9 @@ void pack(const float *weight, int64_t outputs, int64_t inputs, void *panels, fl
         const bool real = n < outputs;
         float factor = 1.0f;
         if (P::INTEGER) {
-            float most = 0.0f;
-            for (int64_t k = 0; real && k < inputs; ++k) most = std::fabs(row[k]) > most ? std::fabs(row[k]) : most;
+            int32_t bits = 0;
+            for (int64_t k = 0; real && k < inputs; ++k) bits = std::max(bits, bits_of_size(row[k]));
+            const float most = of_bits(bits);
             factor = most > 0.0f ? 127.0f / most : 0.0f;
             scale[n] = most / 127.0f;
         }
@@ -194,17 +209,16 @@ inline void make_ready(Half, const float *x, int64_t stride, int64_t rows, int64
 
 #if defined(HAS_BYTE)
 inline float largest_of(const float *x, int64_t n) {
-    Floats lanes = {};
+    Integers lanes = {};
     int64_t k = 0;
     for (; k + WIDTH <= n; k += WIDTH) {
-        const Floats next = *reinterpret_cast<const Floats *>(x + k);
-        const Floats size = next > -next ? next : -next;
+        const Integers size = *reinterpret_cast<const Integers *>(x + k) & 0x7fffffff;
         lanes = size > lanes ? size : lanes;
     }
-    float most = 0.0f;
-    for (int64_t i = 0; i < WIDTH; ++i) most = lanes[i] > most ? lanes[i] : most;
-    for (; k < n; ++k) most = std::fabs(x[k]) > most ? std::fabs(x[k]) : most;
-    return most;
+    int32_t most = 0;
+    for (int64_t i = 0; i < WIDTH; ++i) most = std::max<int32_t>(most, lanes[i]);
+    for (; k < n; ++k) most = std::max(most, bits_of_size(x[k]));
+    return of_bits(most);
 }
 
 // Each row has a scale of its own, from its largest number: a result cannot depend on the rows beside it.

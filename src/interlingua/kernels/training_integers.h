@@ -50,7 +50,8 @@ inline int32_t round_along(const uint16_t *x, int64_t inputs, int64_t line, bool
     const auto rest = static_cast<__mmask16>(first(inputs - whole));
     __m256i most = sizes_of(_mm256_maskz_loadu_epi16(rest, x + whole));
     for (int64_t k = 0; k < whole; k += 16) most = _mm256_max_epu16(most, sizes_of(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + k))));
-    const float size = _mm512_reduce_max_ps(floats_of(most)), steps = steps_of(how);
+    // As bits: a maximum of floats would lose a NaN.
+    const float size = read(bf16{static_cast<uint16_t>(_mm512_reduce_max_epi32(_mm512_cvtepu16_epi32(most)))}), steps = steps_of(how);
     *scale = size / steps;
     const __m512 factor = _mm512_set1_ps(size > 0.0f ? steps / size : 0.0f);
     const __m128i lift = _mm_set1_epi8(lifted ? -OFFSET : 0);

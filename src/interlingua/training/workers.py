@@ -20,7 +20,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from interlingua.batching.batch import Batch
-from interlingua.errors import TrainingError
+from interlingua.errors import ConfigError, TrainingError
 from interlingua.training.dividing import divide
 from interlingua.training.shared_parameters import SharedParameters
 
@@ -153,9 +153,10 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
         patience: seconds to wait for a process that does not answer, before all end with an error.
 
     Raises:
+        ConfigError: it did not, and one of its variables is set.
         TrainingError: another process is gone.
     """
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    size = _size_of_launch()
     keeps_notes = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     if size == 1:
         launch = _store_of_launch(timedelta(seconds=patience)) if keeps_notes else None
@@ -184,6 +185,26 @@ def join_workers(device: torch.device, patience: float) -> Iterator[Workers]:
             # Python is ending aborts the process (SIGABRT after a whole run). Nothing tells when it has: torch joins these threads only
             # with the last reference to the group, and keeps one itself where a model was divided (pytorch/pytorch#179291).
             time.sleep(LET_GO)
+
+
+def _size_of_launch() -> int:
+    """Return how many processes there are, as torchrun tells them.
+
+    Raises:
+        ConfigError: it is not torchrun that says there are several.
+    """
+    told = os.environ.get("WORLD_SIZE", "1")
+    if told == "1":
+        return 1
+    numbers = ("WORLD_SIZE", "RANK", "MASTER_PORT")
+    wrong = [name for name in numbers if not os.environ.get(name, "").isdecimal()]
+    if wrong or "MASTER_ADDR" not in os.environ:
+        name = (*wrong, "MASTER_ADDR")[0]
+        raise ConfigError(
+            f"the environment has WORLD_SIZE={told} and {name}={os.environ.get(name, '')}; torchrun sets them all: start with it, or "
+            "unset WORLD_SIZE"
+        )
+    return int(told)
 
 
 def _store_of_launch(patience: timedelta) -> Store:

@@ -1,6 +1,7 @@
 """What happens around the compilers that make the kernels."""
 
 import ctypes
+import hashlib
 import os
 import signal
 import subprocess
@@ -109,7 +110,8 @@ def test_another_machine_with_the_same_home_clears_nothing_away_that_is_being_wr
     monkeypatch.setattr(compiling, "_run_together", lambda *_: None)
     monkeypatch.setattr(compiling, "run_compiler", link)
     compiling.compile_library(["c++"], path)
-    assert path.read_bytes() == b"library"
+    assert path.read_bytes().startswith(b"library")
+    assert compiling.is_whole(path)
     assert sorted(each.name for each in tmp_path.iterdir()) == [young.name, path.name]
 
 
@@ -127,6 +129,39 @@ def test_a_library_that_somebody_else_made_while_a_compiler_failed_is_taken(
     monkeypatch.setattr(ctypes, "CDLL", lambda path: opened.append(path) or library)
     assert native._load(["c++"], []) == (library, "kernels-1")
     assert opened == [str(tmp_path / "interlingua/kernels-1.so")]
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "one bit"])
+def test_a_library_that_is_damaged_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    content = b"library" + hashlib.sha256(b"library").digest()
+    spoilt = {"cut off": content[:20], "empty": b"", "one bit": b"m" + content[1:]}[damage]
+    path = tmp_path / "interlingua/kernels-1.so"
+    path.parent.mkdir(mode=0o700)
+
+    def make(command: list[str], place: Path) -> None:
+        assert not place.exists()
+        place.write_bytes(content)
+
+    def load(name: str) -> ctypes.CDLL:
+        assert Path(name).read_bytes() == content
+        return library
+
+    library = ctypes.CDLL(None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "_fingerprint", lambda *_: "1")
+    monkeypatch.setattr(native, "compile_library", make)
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    path.write_bytes(spoilt)
+    assert native._load(["c++"], []) == (library, "kernels-1")
+    monkeypatch.setattr(native, "compile_library", lambda *_: pytest.fail("made again"))
+    assert native._load(["c++"], []) == (library, "kernels-1")
+
+
+def test_a_compiler_that_no_shell_would_understand_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "g++ '")
+    assert native._loaded.__wrapped__() == (None, "no C++ compiler g++ ', which CXX names")
 
 
 LIBRARY = ctypes.CDLL(None)
