@@ -1,7 +1,7 @@
 """An earlier run of the same name: what it was started with, what may be changed about it, moving it away."""
 
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ __all__ = [
     "fixed_settings",
     "in_words",
     "machine_of",
+    "refuse_text_within",
     "refuse_to_overwrite",
     "rename_aside",
     "resumed_config",
@@ -232,6 +233,20 @@ def _refuse_contradictions(merged: RunConfig, folder: RunFolder) -> None:
     for key, reason in contradictions_in(merged):
         if key.startswith("training."):
             raise ConfigError(f"{folder.path}: goes on as it was started, and {reason}")
+
+
+def refuse_text_within(run: Path, text: Iterable[Path]) -> None:
+    """Refuse text that lies in a run which is to be set aside: it would no longer be where it was named.
+
+    Raises:
+        ConfigError: there is some.
+    """
+    for path in text:
+        if run.resolve() in path.resolve().parents:
+            raise ConfigError(
+                f"{path}: lies in the folder of the run that --fresh puts aside; copy the text elsewhere and name that, or give another "
+                "--run-dir"
+            )
 
 
 def set_aside(path: Path) -> Path | None:

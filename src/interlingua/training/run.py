@@ -17,7 +17,7 @@ from interlingua.checkpoints.model_folder import (
 )
 from interlingua.checkpoints.store import Checkpoint, CheckpointStore
 from interlingua.config import RunConfig
-from interlingua.errors import ConfigError, ModelError
+from interlingua.errors import ModelError
 from interlingua.hardware import choose_device, prepare_cpu
 from interlingua.kernels import devices
 from interlingua.model.building import build_encoder_decoder
@@ -26,7 +26,7 @@ from interlingua.training.assembling import trainer_of, translator_of, validator
 from interlingua.training.borrowed_encoder import take_encoder
 from interlingua.training.checkpoint_of_run import refuse_another_run
 from interlingua.training.comparison import Difference
-from interlingua.training.corpus_of_run import RunCorpus, read_corpus
+from interlingua.training.corpus_of_run import read_corpus
 from interlingua.training.expected_bleu import BleuBand
 from interlingua.training.fine_tuning import open_start
 from interlingua.training.gradients import refuse_missing_integers
@@ -37,6 +37,7 @@ from interlingua.training.progress import TrainingProgress
 from interlingua.training.resuming import (
     fixed_settings,
     machine_of,
+    refuse_text_within,
     resumed_config,
     set_aside,
 )
@@ -121,7 +122,7 @@ def train(
                     )
                 )
                 if fresh:
-                    _refuse_text_within(folder, corpus)
+                    refuse_text_within(folder.path, corpus.named if corpus else ())
                     if old := set_aside(folder.path):
                         progress.say(f"{folder.path}: the earlier run is now {old}")
                     workers.note(moved)
@@ -161,20 +162,6 @@ def train_again(
     run = _Run(prepared, device, progress, ALONE, build_model)
     run.trainer.told_rates = rates
     return run.go_until(until)
-
-
-def _refuse_text_within(folder: RunFolder, corpus: RunCorpus | None) -> None:
-    """Refuse text that lies in a run which is to be set aside: it would no longer be where it was named.
-
-    Raises:
-        ConfigError: there is some.
-    """
-    for path in corpus.named if corpus else ():
-        if folder.path.resolve() in path.resolve().parents:
-            raise ConfigError(
-                f"{path}: lies in the folder of the run that --fresh puts aside; copy the text elsewhere and name that, or give another "
-                "--run-dir"
-            )
 
 
 class _Run:

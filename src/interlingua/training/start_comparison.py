@@ -87,10 +87,7 @@ class StartComparison:
         translator = self._translator(folder.model)
         try:
             found = compare_with_start(folder.start / OUTPUTS, translator, is_told_to_stop)
-        except (
-            ModelError,
-            ConfigError,
-        ) as error:  # a seed of the bootstrap, set since, is no reason to end without a word of what was trained
+        except (ModelError, ConfigError) as error:  # the latter: a seed of the bootstrap, set since
             self.say(str(error))
             return ()
         if found is None:

@@ -102,10 +102,9 @@ class PlainFiles:
                 state = FileState.of(new / final.name)
                 self._states[final.as_posix()] = state
             write_text(new / RECORD, self._record())
+        # They are empty, and a process that is killed later would leave them.
         for place in {each.parent for each in self.places}:
-            shutil.rmtree(
-                place, ignore_errors=True
-            )  # it is empty, and a process that is killed later would leave it
+            shutil.rmtree(place, ignore_errors=True)
         moved, self.places = self.places, {}
         self.training = _moved(self.training, moved)
         self.validation = _moved(self.validation, moved)
